@@ -1,0 +1,17 @@
+# Every *_test.c beside a source is a test; *_slow_test.c runs only in `make test-slow`.
+enable_testing()
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+file(GLOB_RECURSE tests CONFIGURE_DEPENDS src/*_test.c tests/*_test.c)
+foreach(source IN LISTS tests)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE src tests)
+  target_link_libraries(${name} PRIVATE engram PkgConfig::CMOCKA)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(name MATCHES "_slow_test$")
+    set_tests_properties(${name} PROPERTIES LABELS slow TIMEOUT 1800)
+  else()
+    set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 300)
+  endif()
+endforeach()

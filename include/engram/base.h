@@ -1,0 +1,58 @@
+/* engram/base.h - status codes and the error text every call can leave behind.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A function that can fail returns eg_status and leaves one sentence, with the numbers in it,
+ * in the calling thread's error text. Nothing here prints or exits.
+ */
+#ifndef EG_BASE_H
+#define EG_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+// clang-format off
+#define EG_STATUS_MAP(X)                            \
+    X(OK,       "ok")                               \
+    X(EINVAL,   "a value is not valid")             \
+    X(ESHAPE,   "shapes do not fit")                \
+    X(ENOMEM,   "out of memory")                    \
+    X(ENOENT,   "not found")                        \
+    X(EIO,      "reading or writing failed")        \
+    X(EFORMAT,  "data is malformed")                \
+    X(ENOTSUP,  "not supported")
+// clang-format on
+
+typedef enum eg_status {
+#define EG_STATUS_ENUM(name, text) EG_##name,
+    EG_STATUS_MAP(EG_STATUS_ENUM)
+#undef EG_STATUS_ENUM
+} eg_status;
+
+/* What a code means in general, "shapes do not fit". Never NULL. */
+const char *eg_status_text(eg_status s);
+
+/* The sentence of this thread's latest failure. Borrowed: valid until the next failure. */
+const char *eg_error(void);
+
+/* Sets the error text and returns code, so that failing is one statement. */
+eg_status eg_fail(eg_status code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Puts "<context>: " before the error text and returns code; EG_OK passes untouched. */
+eg_status eg_blame(eg_status code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Forwards a failure to the caller. */
+#define EG_TRY(call)                                                                           \
+    do {                                                                                       \
+        eg_status eg_try_status = (call);                                                      \
+        if (eg_try_status != EG_OK)                                                            \
+            return eg_try_status;                                                              \
+    } while (0)
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,32 @@
+/* base.h - what every source file of the library may use beside the public base.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_SRC_BASE_H
+#define EG_SRC_BASE_H
+
+#include <engram/base.h>
+
+/* Every kernel may assume this alignment of a buffer's start. */
+#define EG_ALIGN 64
+
+/* A bug, not bad input: says where and aborts, in every build. */
+#define EG_ASSERT(condition)                                                                   \
+    do {                                                                                       \
+        if (!(condition))                                                                      \
+            eg_bug(__FILE__, __LINE__, #condition);                                            \
+    } while (0)
+
+_Noreturn void eg_bug(const char *file, int line, const char *condition);
+
+/* n * size zeroed bytes aligned to EG_ALIGN; *out is NULL when n is 0. Free with free(). */
+eg_status eg_alloc(size_t n, size_t size, void *out);
+
+/* Makes room for one more element: doubles *items (n used, *cap there) when it is full. */
+eg_status eg_grow(void *items, size_t n, size_t *cap, size_t size);
+
+static inline size_t eg_round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* opt.c - option tables: defaults, one setter for files and flags, and their printed form.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/opt.h>
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *opt_field(const eg_opt *o, void *self)
+{
+    return (char *)self + o->offset;
+}
+
+void eg_opts_init(const eg_opt *opts, void *self)
+{
+    for (const eg_opt *o = opts; o && o->name; o++) {
+        void *field = opt_field(o, self);
+        switch (o->type) {
+        case EG_OPT_IS_INT:
+            *(int64_t *)field = (int64_t)o->standard;
+            break;
+        case EG_OPT_IS_REAL:
+            *(double *)field = o->standard;
+            break;
+        case EG_OPT_IS_BOOL:
+            *(bool *)field = o->standard != 0;
+            break;
+        case EG_OPT_IS_TEXT:
+            snprintf(field, EG_OPT_TEXT_SIZE, "%s", o->text);
+            break;
+        case EG_OPT_IS_CHOICE:
+            *(int *)field = (int)o->standard;
+            break;
+        }
+    }
+}
+
+bool eg_name_equal(const char *name, const char *word)
+{
+    for (; *name && *word; name++, word++) {
+        char c = *word == '-' ? '_' : *word;
+        if (c == '+')
+            c = 'p';
+        if (c != *name)
+            return false;
+    }
+    return *name == *word;
+}
+
+const eg_opt *eg_opts_find(const eg_opt *opts, const char *name)
+{
+    for (const eg_opt *o = opts; o && o->name; o++)
+        if (eg_name_equal(o->name, name))
+            return o;
+    return NULL;
+}
+
+static eg_status opt_set_number(const eg_opt *o, void *field, const char *value)
+{
+    char *end;
+    double v = strtod(value, &end);
+    if (end == value || *end || !isfinite(v) || *value == ' ')
+        return eg_fail(EG_EINVAL, "%s: '%s' is not a number", o->name, value);
+    if (v < o->min || v > o->max)
+        return eg_fail(EG_EINVAL, "%s: %s is outside [%g, %g]", o->name, value, o->min, o->max);
+    if (o->type == EG_OPT_IS_REAL) {
+        *(double *)field = v;
+        return EG_OK;
+    }
+    errno = 0;
+    long long whole = strtoll(value, &end, 10);
+    if (*end) { /* 1e3 is a whole number too */
+        if (v != floor(v) || fabs(v) > 0x1p53)
+            return eg_fail(EG_EINVAL, "%s: '%s' is not a whole number", o->name, value);
+        whole = (long long)v;
+    } else if (errno == ERANGE) {
+        return eg_fail(EG_EINVAL, "%s: %s is too large", o->name, value);
+    }
+    *(int64_t *)field = whole;
+    return EG_OK;
+}
+
+/* The index of word in "a|b|c", or -1. */
+static int opt_choice_index(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+    int index = 0;
+    for (const char *c = choices;; index++) {
+        size_t length = strcspn(c, "|");
+        if (length == n && n > 0 && strncmp(c, word, n) == 0)
+            return index;
+        if (c[length] == 0)
+            return -1;
+        c += length + 1;
+    }
+}
+
+eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const char *value)
+{
+    const eg_opt *o = eg_opts_find(opts, name);
+    if (!o)
+        return eg_fail(EG_ENOENT, "there is no option '%s'", name);
+    void *field = opt_field(o, self);
+    switch (o->type) {
+    case EG_OPT_IS_INT:
+    case EG_OPT_IS_REAL:
+        return opt_set_number(o, field, value);
+    case EG_OPT_IS_BOOL:
+        if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            return eg_fail(EG_EINVAL, "%s: '%s' is neither true nor false", o->name, value);
+        *(bool *)field = *value == 't';
+        return EG_OK;
+    case EG_OPT_IS_TEXT:
+        if (strlen(value) >= EG_OPT_TEXT_SIZE)
+            return eg_fail(EG_EINVAL, "%s: the text is longer than %d characters", o->name,
+                           EG_OPT_TEXT_SIZE - 1);
+        snprintf(field, EG_OPT_TEXT_SIZE, "%s", value);
+        return EG_OK;
+    case EG_OPT_IS_CHOICE: {
+        int index = opt_choice_index(o->choices, value);
+        if (index < 0)
+            return eg_fail(EG_EINVAL, "%s: '%s' is none of %s", o->name, value, o->choices);
+        *(int *)field = index;
+        return EG_OK;
+    }
+    }
+    return EG_OK;
+}
+
+static void opt_print_choice(const eg_opt *o, int index, char out[EG_OPT_TEXT_SIZE])
+{
+    const char *c = o->choices;
+    while (index-- > 0)
+        c += strcspn(c, "|") + 1;
+    snprintf(out, EG_OPT_TEXT_SIZE, "%.*s", (int)strcspn(c, "|"), c);
+}
+
+/* The shortest decimal form that reads back as the same double. */
+static void opt_print_real(double v, char out[EG_OPT_TEXT_SIZE])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(out, EG_OPT_TEXT_SIZE, "%.*g", digits, v);
+        if (strtod(out, NULL) == v)
+            return;
+    }
+}
+
+void eg_opt_print(const eg_opt *o, const void *self, char out[EG_OPT_TEXT_SIZE])
+{
+    const void *field = (const char *)self + o->offset;
+    switch (o->type) {
+    case EG_OPT_IS_INT:
+        snprintf(out, EG_OPT_TEXT_SIZE, "%lld", (long long)*(const int64_t *)field);
+        break;
+    case EG_OPT_IS_REAL:
+        opt_print_real(*(const double *)field, out);
+        break;
+    case EG_OPT_IS_BOOL:
+        snprintf(out, EG_OPT_TEXT_SIZE, "%s", *(const bool *)field ? "true" : "false");
+        break;
+    case EG_OPT_IS_TEXT:
+        snprintf(out, EG_OPT_TEXT_SIZE, "%s", (const char *)field);
+        break;
+    case EG_OPT_IS_CHOICE:
+        opt_print_choice(o, *(const int *)field, out);
+        break;
+    }
+}
+
+void eg_opt_describe(const eg_opt *o, char out[EG_OPT_TEXT_SIZE])
+{
+    char chosen[EG_OPT_TEXT_SIZE];
+    switch (o->type) {
+    case EG_OPT_IS_INT:
+    case EG_OPT_IS_REAL:
+        snprintf(out, EG_OPT_TEXT_SIZE, "%s, %.10g, %.10g to %.10g",
+                 o->type == EG_OPT_IS_INT ? "integer" : "real", o->standard, o->min, o->max);
+        break;
+    case EG_OPT_IS_BOOL:
+        snprintf(out, EG_OPT_TEXT_SIZE, "%s, true or false", o->standard != 0 ? "true" : "false");
+        break;
+    case EG_OPT_IS_TEXT:
+        snprintf(out, EG_OPT_TEXT_SIZE, "text, '%.200s'", o->text);
+        break;
+    case EG_OPT_IS_CHOICE:
+        opt_print_choice(o, (int)o->standard, chosen);
+        snprintf(out, EG_OPT_TEXT_SIZE, "%.100s, one of %.140s", chosen, o->choices);
+        break;
+    }
+}
