@@ -1,17 +1,47 @@
-# Every *_test.c beside a source is a test; *_slow_test.c runs only in `make test-slow`.
+# Tests are found by their names, so there is no list to keep:
+#
+#   x_test.c            beside the source or under tests/; runs in `make test` (label fast)
+#   x_slow_test.c       runs in `make test-slow` only (label slow)
+#   x_threaded_test.c   also runs under ThreadSanitizer in `make test-slow` (label threaded)
+#   x_test.sh           a script under tests/ (label fast); $1 is the build folder
 enable_testing()
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 
-file(GLOB_RECURSE tests CONFIGURE_DEPENDS src/*_test.c tests/*_test.c)
-foreach(source IN LISTS tests)
+# Labels a test by the words in its name.
+function(eg_label name)
+  set(labels fast)
+  set(timeout 300)
+  if(name MATCHES "_slow_")
+    set(labels slow)
+    set(timeout 1800)
+  endif()
+  if(name MATCHES "_threaded_")
+    list(APPEND labels threaded)
+    add_dependencies(threaded ${name})
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+endfunction()
+
+# Builds one test program and registers it.
+function(eg_test source)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE src tests)
   target_link_libraries(${name} PRIVATE engram PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  if(name MATCHES "_slow_test$")
-    set_tests_properties(${name} PROPERTIES LABELS slow TIMEOUT 1800)
-  else()
-    set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 300)
-  endif()
+  eg_label(${name})
+endfunction()
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*_test.c tests/*_test.c)
+foreach(source IN LISTS sources)
+  eg_test(${source})
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
+foreach(script IN LISTS scripts)
+  get_filename_component(name ${script} NAME_WE)
+  add_test(NAME ${name} COMMAND ${script} ${PROJECT_BINARY_DIR}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  eg_label(${name})
 endforeach()

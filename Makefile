@@ -1,0 +1,43 @@
+# The front door: one word per job. CMake and Ninja do the work, in build/<preset>.
+JOBS ?= $(shell nproc)
+
+# Configures and builds one preset, or one target of it: $(call build,release[,target]).
+build = cmake --preset $(1) >build/$(1).log || { cat build/$(1).log; exit 1; }; \
+	cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
+ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2)
+
+.PHONY: help demo test test-slow bench clean
+.NOTPARALLEL:
+
+help: ## list these words
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+demo: build ## build engram and show it learning, on data that it brings along
+	tools/setup build
+	$(call build,release)
+	build/release/engram demo
+
+test: build ## run every fast test, plain and under sanitizers
+	tools/setup build check
+	$(call build,release)
+	$(call build,asan)
+	$(call ctest,release,fast)
+	$(call ctest,asan,fast)
+
+test-slow: build ## run the long tests and the threaded ones under ThreadSanitizer
+	tools/setup build fuzz
+	$(call build,release)
+	$(call build,tsan,threaded)
+	$(call ctest,release,slow)
+	$(call ctest,tsan,threaded)
+
+bench: build ## measure speed, beside PyTorch where it is installed
+	tools/setup build
+	$(call build,release)
+	build/release/engram bench --peer torch
+
+build:
+	@mkdir -p $@
+
+clean: ## remove everything that was built
+	rm -rf build
