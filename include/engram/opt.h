@@ -1,9 +1,9 @@
-/* engram/opt.h - options: one table row holds name, default, range and help, and nothing is said
- * twice.
+/* engram/opt.h - options: one table row holds name, default, range and help.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A component's options are fields of its state struct. From the rows come the defaults, the
- * setter that files and --set share, the errors, the help text and the resolved configuration.
+ * setter that files and --set share, the errors, the help text and the resolved configuration:
+ * nothing is said twice.
  */
 #ifndef EG_OPT_H
 #define EG_OPT_H
@@ -27,11 +27,11 @@ typedef struct eg_opt {
     const char *name;
     const char *help;
     eg_opt_type type;
-    size_t offset;        /* of the field, in bytes */
-    double standard;      /* the default; of a choice its index */
-    const char *text;     /* the default of a text */
-    double min, max;      /* both ends allowed */
-    const char *choices;  /* "paper|release" */
+    size_t offset;       /* of the field, in bytes */
+    double standard;     /* the default; of a choice its index */
+    const char *text;    /* the default of a text */
+    double min, max;     /* both ends allowed */
+    const char *choices; /* "paper|release" */
 } eg_opt;
 
 // clang-format off
@@ -51,8 +51,9 @@ typedef struct eg_opt {
 /* Fills every option field of self with its default. opts may be NULL: no options. */
 void eg_opts_init(const eg_opt *opts, void *self);
 
-/* Sets one option from text. EG_ENOENT: no such name; EG_EINVAL: not a value of the option's type
- * or outside its range ("lambda: -1 is outside [0, 1e+09]"). Dashes in name count as underscores. */
+/* Sets one option from text. EG_ENOENT: no such name; EG_EINVAL: not a value of the option's
+ * type or outside its range ("lambda: -1 is outside [0, 1e+09]"). Dashes in name count as
+ * underscores. */
 eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const char *value);
 
 /* The row with this name, or NULL. */

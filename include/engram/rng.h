@@ -1,9 +1,9 @@
 /* engram/rng.h - random numbers as a function of (seed, client, round, purpose), not a state.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Philox4x32-10 (Salmon et al., 2011). A stream is a 64-bit key; the n-th block of four words is
- * philox(counter = {n low, n high, 0, 0}, key), so any element can be computed alone, in any order
- * and on any machine. An eg_rng is a plain value: copy it, keep it on the stack.
+ * Philox4x32-10 (Salmon et al., 2011). A stream is a 64-bit key; the n-th block of four words
+ * is philox(counter = {n low, n high, 0, 0}, key), so any element can be computed alone, in any
+ * order and on any machine. An eg_rng is a plain value: copy it, keep it on the stack.
  */
 #ifndef EG_RNG_H
 #define EG_RNG_H
@@ -46,8 +46,8 @@ void eg_rng_block(const uint32_t key[2], uint64_t n, uint32_t out[4]);
 uint32_t eg_rng_u32(eg_rng *r); /* words of a block in order 0, 1, 2, 3 */
 uint64_t eg_rng_u64(eg_rng *r); /* first word drawn is the low half */
 
-/* Uniform in {0, ..., n-1}, without bias; n > 0. One u64 x; if x < 2^64 mod n it is drawn again;
- * the result is x mod n. */
+/* Uniform in {0, ..., n-1}, without bias; n > 0. One u64 x; if x < 2^64 mod n it is drawn
+ * again; the result is x mod n. */
 uint64_t eg_rng_below(eg_rng *r, uint64_t n);
 
 /* Uniform in [0, 1): the top 53 bits of a u64, times 2^-53. */

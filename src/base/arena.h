@@ -14,8 +14,7 @@ typedef struct eg_arena {
 
 /* NULL when memory is out (the error text says so). */
 void *eg_arena_alloc(eg_arena *a, size_t bytes);
-char *eg_arena_text(eg_arena *a, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+char *eg_arena_text(eg_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void eg_arena_fini(eg_arena *a);
 
 #endif

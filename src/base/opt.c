@@ -182,7 +182,8 @@ void eg_opt_describe(const eg_opt *o, char out[EG_OPT_TEXT_SIZE])
                  o->type == EG_OPT_IS_INT ? "integer" : "real", o->standard, o->min, o->max);
         break;
     case EG_OPT_IS_BOOL:
-        snprintf(out, EG_OPT_TEXT_SIZE, "%s, true or false", o->standard != 0 ? "true" : "false");
+        snprintf(out, EG_OPT_TEXT_SIZE, "%s, true or false",
+                 o->standard != 0 ? "true" : "false");
         break;
     case EG_OPT_IS_TEXT:
         snprintf(out, EG_OPT_TEXT_SIZE, "text, '%.200s'", o->text);
