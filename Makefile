@@ -17,12 +17,13 @@ demo: build ## build engram and show it learning, on data that it brings along
 	$(call build,release)
 	build/release/engram demo
 
-test: build ## run every fast test, plain and under sanitizers
+test: build ## run every fast test, plain and under sanitizers, and tools/check
 	tools/setup build check
 	$(call build,release)
 	$(call build,asan)
 	$(call ctest,release,fast)
 	$(call ctest,asan,fast)
+	tools/check
 
 test-slow: build ## run the long tests and the threaded ones under ThreadSanitizer
 	tools/setup build fuzz

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Plants one violation of each rule in a small copy of the tree, and sees tools/check report it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{tools,include/engram,src/{base,io,tensor,op},cli,tests}
+cp tools/check "$tree/tools/"
+cp .clang-format .clang-tidy "$tree/"
+cp include/engram/base.h "$tree/include/engram/"
+cp src/base/{base.h,arena.h,arena.c} "$tree/src/base/"
+failures=0
+
+# A well-formed file: $1 its path, the rest of it from stdin.
+write() {
+    local name=${1##*/}
+    [[ $1 == include/* ]] && name=engram/$name
+    { printf '/* %s - planted.\n * SPDX-License-Identifier: Apache-2.0\n */\n' "$name"; cat; } >"$tree/$1"
+}
+
+# Runs tools/check: clean, or with `FILE:LINE: WORDS` among its findings. Then clears away FILE.
+clean() {
+    if ! out=$("$tree/tools/check" "${@:2}"); then
+        echo "FAILED: $1, yet:" "$out"
+        failures=$((failures + 1))
+    fi
+}
+finds() {
+    if out=$("$tree/tools/check" "${@:4}"); then
+        echo "FAILED: $1:$2: '$3' is not found"
+        failures=$((failures + 1))
+    elif ! grep -Eq "^$1:$2: .*$3" <<<"$out"; then
+        echo "FAILED: expected $1:$2: $3, got:" "$out"
+        failures=$((failures + 1))
+    fi
+    rm "$tree/$1"
+}
+
+clean "the copy breaks no rule"
+
+write src/io/x.c <<<'int  x;'
+finds src/io/x.c 4 "not formatted" --no-lint
+
+write src/op/op.h </dev/null
+write src/tensor/x.c <<<'#include "op/op.h"'
+finds src/tensor/x.c 4 "tensor includes op/op.h of op, which stands below it" --no-lint
+write src/op/x.c <<<'#include "base/arena.h"'
+clean "a lower folder may include a higher one" --no-lint
+write cli/x.c <<<'#include "op/op.h"'
+finds cli/x.c 4 "it may include <engram/...> and cli/" --no-lint
+write cli/x.c <<<'#include <jansson.h>'
+finds cli/x.c 4 "a library that src/ should wrap" --no-lint
+write include/engram/x.h </dev/null
+finds include/engram/x.h 1 "no layer owns this header" --no-lint
+write include/engram/graph.h <<<'#include "base/base.h"'
+finds include/engram/graph.h 4 "not installed" --no-lint
+write include/engram/op.h <<<'#include <engram/base.h>'
+write include/engram/graph.h <<<'#include <engram/op.h>'
+finds include/engram/graph.h 4 "tensor includes engram/op.h of op" --no-lint
+write include/engram/engram.h <<<'#include <engram/op.h>'
+clean "engram.h may include every public header" --no-lint
+rm "$tree/include/engram/"{engram,op}.h
+
+write src/op/x.c <<<'#include <oneapi/dnnl/dnnl.h>'
+finds src/op/x.c 4 "belongs to src/tensor/dnnl.c alone" --no-lint
+write src/io/json.c <<<'#include <jansson.h>'
+write src/op/x.c <<<'#include <jansson.h>'
+finds src/op/x.c 4 "belongs to src/io/json.c alone" --no-lint
+rm "$tree/src/io/json.c"
+
+lines() { for ((i = 0; i < $1; i++)); do echo "$2"; done; }
+lines 498 "int x;" | write src/io/x.c
+finds src/io/x.c 500 "501 lines" --no-lint
+{ echo "/* size: a table */"; lines 498 "int x;"; } | write src/io/x.c
+clean "a file may say why it is long" --no-lint
+rm "$tree/src/io/x.c"
+lines 248 "int x;" | write src/io/x.h
+finds src/io/x.h 250 "251 lines" --no-lint
+{ echo "void f(void)"; echo "{"; lines 59 "    f();"; echo "}"; } | write src/io/x.c
+finds src/io/x.c 5 "a function of 61 lines" --no-lint
+{ echo "void f(void)"; echo "{"; lines 58 "    f();"; echo "}"; } | write src/io/x.c
+clean "a function may have 60 lines" --no-lint
+printf '// %s\n' "$(lines 30 wide | tr '\n' .)" | write src/io/x.c
+finds src/io/x.c 4 "more than 96" --no-lint
+
+printf '/* y.c - wrong name.\n * SPDX-License-Identifier: Apache-2.0\n */\n' >"$tree/src/io/x.c"
+finds src/io/x.c 1 "first line must be '/. x.c - " --no-lint
+printf '/* x.c - no licence. */\n' >"$tree/src/io/x.c"
+finds src/io/x.c 2 "second line must be ' . SPDX" --no-lint
+word=TO; word+=DO
+write src/io/x.c <<<"// $word: more"
+finds src/io/x.c 4 "$word without an issue number" --no-lint
+write src/io/x.c <<<"// $word(#12): more"
+clean "an issue number excuses it" --no-lint
+
+write src/io/x.c <<'END'
+int x_never(const int *p);
+int x_never(const int *p)
+{
+    if (!p)
+        return *p;
+    return 0;
+}
+END
+finds src/io/x.c 8 "null pointer"
+write src/io/x.c <<<'int x_seven(int a, int b, int c, int d, int e, int f, int g);
+int x_seven(int a, int b, int c, int d, int e, int f, int g)
+{
+    return a + b + c + d + e + f + g;
+}'
+finds src/io/x.c 5 "exceeds recommended size"
+
+echo "$failures failures"
+[ "$failures" = 0 ]
