@@ -1,0 +1,148 @@
+/* file.c - whole files over POSIX calls.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Turns errno into a status: "runs/a.json: cannot be opened: Permission denied". */
+static eg_status file_fail(const char *path, const char *what)
+{
+    int code = errno;
+    char reason[128];
+    if (strerror_r(code, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "error %d", code);
+    return eg_fail(code == ENOENT || code == ENOTDIR ? EG_ENOENT : EG_EIO, "%s: %s: %s", path,
+                   what, reason);
+}
+
+/* Reads until the end or past max. *bytes comes with room for cap and grows when that is
+ * little. */
+static eg_status file_read_all(int fd, const char *path, size_t max, size_t cap,
+                               unsigned char **bytes, size_t *n)
+{
+    for (;;) {
+        if (*n > max)
+            return eg_fail(EG_EINVAL, "%s: more than %zu bytes", path, max);
+        EG_TRY(eg_grow(bytes, *n + 1, &cap, 1)); /* one more, for the closing zero */
+        ssize_t got = read(fd, *bytes + *n, cap - 1 - *n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return file_fail(path, "cannot be read");
+        if (got == 0)
+            break;
+        *n += (size_t)got;
+    }
+    (*bytes)[*n] = 0;
+    return EG_OK;
+}
+
+eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t *n)
+{
+    *out = NULL;
+    *n = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return file_fail(path, "cannot be opened");
+    unsigned char *bytes = NULL;
+    eg_status status = EG_OK;
+    struct stat info;
+    size_t cap = 0, length = 0;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        size_t size = (size_t)info.st_size; /* a hint: it may change while it is read */
+        cap = size + 2;                     /* the closing zero, and room to see the end */
+        if (size > max)
+            status = eg_fail(EG_EINVAL, "%s: %zu bytes, more than %zu", path, size, max);
+        else if (!(bytes = malloc(cap)))
+            status = eg_fail(EG_ENOMEM, "%s: cannot allocate %zu bytes", path, cap);
+    }
+    if (status == EG_OK)
+        status = file_read_all(fd, path, max, cap, &bytes, &length);
+    close(fd);
+    if (status != EG_OK) {
+        free(bytes);
+        return status;
+    }
+    *out = bytes;
+    *n = length;
+    return EG_OK;
+}
+
+static eg_status file_put(int fd, const char *path, eg_bytes part)
+{
+    const char *at = part.data;
+    while (part.n > 0) {
+        ssize_t put = write(fd, at, part.n);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return file_fail(path, "cannot be written");
+        at += put;
+        part.n -= (size_t)put;
+    }
+    return EG_OK;
+}
+
+/* Makes a new file beside path; temp receives its name. */
+static eg_status file_open_temp(const char *path, char *temp, size_t size, int *fd)
+{
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        snprintf(temp, size, "%s.%ld.%d.tmp", path, (long)getpid(), attempt);
+        *fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (*fd >= 0)
+            return EG_OK;
+        if (errno != EEXIST) /* another thread's, or what a killed process left behind */
+            break;
+    }
+    return file_fail(path, "cannot be created");
+}
+
+/* A rename is on disk when its folder is. Some file systems cannot sync folders; that is no
+ * failure, for the file itself is safe. */
+static void file_sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!folder)
+        return;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
+{
+    int fd;
+    size_t size = strlen(path) + 64;
+    char *temp = malloc(size);
+    if (!temp)
+        return eg_fail(EG_ENOMEM, "%s: cannot allocate %zu bytes", path, size);
+    eg_status status = file_open_temp(path, temp, size, &fd);
+    if (status != EG_OK)
+        goto done;
+    for (size_t i = 0; i < n_parts && status == EG_OK; i++)
+        status = file_put(fd, path, parts[i]);
+    if (status == EG_OK && fsync(fd) != 0)
+        status = file_fail(path, "cannot be brought to disk");
+    if (close(fd) != 0 && status == EG_OK)
+        status = file_fail(path, "cannot be closed");
+    if (status == EG_OK && rename(temp, path) != 0)
+        status = file_fail(path, "cannot be replaced");
+    if (status == EG_OK)
+        file_sync_folder(path);
+    else
+        unlink(temp);
+done:
+    free(temp);
+    return status;
+}

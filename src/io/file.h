@@ -1,0 +1,27 @@
+/* file.h - whole files: read within a bound, written all or not at all.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Every error names the path. Any thread may use any file.
+ */
+#ifndef EG_FILE_H
+#define EG_FILE_H
+
+#include "base/base.h"
+
+/* A run of bytes; a file is written from a list of them. */
+typedef struct eg_bytes {
+    const void *data;
+    size_t n;
+} eg_bytes;
+
+/* Reads all of a file, a pipe or a device. *out is followed by a zero that *n does not count,
+ * so that it is also a C string; free() it. EG_ENOENT: there is no such file; EG_EINVAL: it has
+ * more than max bytes. */
+eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t *n);
+
+/* Writes the parts, one after the other, into a new file beside path, brings it to disk and
+ * renames it to path: after a crash at any moment path holds the old bytes or the new ones.
+ * On failure the old file is untouched and nothing else is left behind. */
+eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts);
+
+#endif
