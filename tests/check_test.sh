@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/{tools,include/engram,src/{base,io,tensor,op},cli,tests}
-cp tools/check "$tree/tools/"
+cp tools/{check,lint.h} "$tree/tools/"
 cp .clang-format .clang-tidy "$tree/"
 cp include/engram/base.h "$tree/include/engram/"
 cp src/base/{base.h,arena.h,arena.c} "$tree/src/base/"
