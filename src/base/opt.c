@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static eg_status opt_set_number(const eg_opt *o, void *field, const char *value)
 {
     char *end;
     double v = strtod(value, &end);
-    if (end == value || *end || !isfinite(v) || *value == ' ')
+    if (end == value || *end || !isfinite(v) || isspace((unsigned char)*value))
         return eg_fail(EG_EINVAL, "%s: '%s' is not a number", o->name, value);
     if (v < o->min || v > o->max)
         return eg_fail(EG_EINVAL, "%s: %s is outside [%g, %g]", o->name, value, o->min, o->max);
