@@ -25,12 +25,13 @@ test: build ## run every fast test, plain and under sanitizers, and tools/check
 	$(call ctest,asan,fast)
 	tools/check
 
-test-slow: build ## run the long tests and the threaded ones under ThreadSanitizer
+test-slow: build ## run the long tests, the threaded ones under ThreadSanitizer, and the fuzzers
 	tools/setup build fuzz
 	$(call build,release)
 	$(call build,tsan,threaded)
 	$(call ctest,release,slow)
 	$(call ctest,tsan,threaded)
+	tools/fuzz all 60
 
 bench: build ## measure speed, beside PyTorch where it is installed
 	tools/setup build

@@ -4,6 +4,7 @@
 #   x_slow_test.c       runs in `make test-slow` only (label slow)
 #   x_threaded_test.c   also runs under ThreadSanitizer in `make test-slow` (label threaded)
 #   x_test.sh           a script under tests/ (label fast); $1 is the build folder
+#   fuzz/x_fuzz.c       a fuzz target; replays tests/fuzz/corpus/x (label fast)
 enable_testing()
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
@@ -44,4 +45,24 @@ foreach(script IN LISTS scripts)
   add_test(NAME ${name} COMMAND ${script} ${PROJECT_BINARY_DIR}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   eg_label(${name})
+endforeach()
+
+# With libFuzzer a target invents inputs; without, it replays its corpus as a test.
+add_custom_target(fuzz)
+file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" corpus ${name})
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE src tests)
+  target_link_libraries(${name} PRIVATE engram)
+  add_dependencies(fuzz ${name})
+  if(EG_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE tests/fuzz/replay.c)
+    add_test(NAME ${name} COMMAND ${name} tests/fuzz/corpus/${corpus}
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    eg_label(${name})
+  endif()
 endforeach()
