@@ -2,11 +2,28 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg)
 find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C) # only to tell oneDNN to stay on one thread
 
 add_library(engram STATIC)
 target_include_directories(engram PUBLIC include PRIVATE src)
-target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads dnnl m)
+target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C dnnl m)
 
-foreach(folder base io)
+foreach(folder base io tensor)
   eg_folder(src/${folder})
 endforeach()
+eg_family(src/op include/engram/op.inc)
+eg_family(src/optim src/optim/list.inc)
+eg_family(src/model src/model/list.inc)
+
+eg_kernels(plain)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  eg_kernels(avx2 -mavx2 -mfma)
+  eg_kernels(avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
+             -mprefer-vector-width=512)
+endif()
+
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
+add_executable(engram_cli ${sources})
+set_target_properties(engram_cli PROPERTIES OUTPUT_NAME engram)
+target_compile_definitions(engram_cli PRIVATE ENGRAM_TOOLS="${PROJECT_SOURCE_DIR}/tools")
+target_link_libraries(engram_cli PRIVATE engram)

@@ -1,5 +1,12 @@
-# Builds <folder>/<name>.c for every X(name...) line of a list, so that the list is all of the
-# registration. A line without a file stops the configure.
+# Builds every source of a folder that is no test.
+function(eg_folder folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+  target_sources(engram PRIVATE ${sources})
+endfunction()
+
+# Builds a family's folder: one <name>.c for every X(name...) line of its list, and what they
+# share. The list is all of the registration; a line without a file stops the configure.
 function(eg_family folder list)
   set(list ${PROJECT_SOURCE_DIR}/${list})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
@@ -9,13 +16,18 @@ function(eg_family folder list)
     if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}.c)
       message(FATAL_ERROR "${list} names ${name}, but ${folder}/${name}.c is not there")
     endif()
-    target_sources(engram PRIVATE ${PROJECT_SOURCE_DIR}/${folder}/${name}.c)
   endforeach()
+  eg_folder(${folder})
 endfunction()
 
-# Builds every source of a folder that is no test and no member of a family.
-function(eg_folder folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
-  list(FILTER sources EXCLUDE REGEX "_test\\.c$")
-  target_sources(engram PRIVATE ${sources})
+# Compiles the vector kernels once for an instruction set.
+function(eg_kernels isa)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tensor/simd/*.c)
+  add_library(kernels_${isa} OBJECT ${sources})
+  target_include_directories(kernels_${isa} PRIVATE src include)
+  target_compile_definitions(kernels_${isa} PRIVATE EG_ISA=${isa})
+  # Without traps and errno a condition may become a blend; no value changes.
+  target_compile_options(kernels_${isa} PRIVATE -O3 -ffp-contract=fast -fno-trapping-math
+                         -fno-math-errno -Wno-psabi ${ARGN})
+  target_sources(engram PRIVATE $<TARGET_OBJECTS:kernels_${isa}>)
 endfunction()

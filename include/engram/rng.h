@@ -43,6 +43,9 @@ eg_rng eg_rng_at(uint64_t seed, uint32_t client, uint32_t round, eg_purpose purp
 /* Block n of the stream with this key: four independent uniform 32-bit words. */
 void eg_rng_block(const uint32_t key[2], uint64_t n, uint32_t out[4]);
 
+/* Block n of side stream m of the same key: counter {n low, n high, m low, m high}. */
+void eg_rng_block_at(const uint32_t key[2], uint64_t n, uint64_t m, uint32_t out[4]);
+
 uint32_t eg_rng_u32(eg_rng *r); /* words of a block in order 0, 1, 2, 3 */
 uint64_t eg_rng_u64(eg_rng *r); /* first word drawn is the low half */
 

@@ -33,7 +33,13 @@ eg_rng eg_rng_at(uint64_t seed, uint32_t client, uint32_t round, eg_purpose purp
 
 void eg_rng_block(const uint32_t key[2], uint64_t n, uint32_t out[4])
 {
-    const uint32_t counter[4] = {(uint32_t)n, (uint32_t)(n >> 32), 0, 0};
+    eg_rng_block_at(key, n, 0, out);
+}
+
+void eg_rng_block_at(const uint32_t key[2], uint64_t n, uint64_t m, uint32_t out[4])
+{
+    const uint32_t counter[4] = {(uint32_t)n, (uint32_t)(n >> 32), (uint32_t)m,
+                                 (uint32_t)(m >> 32)};
     philox(counter, key, out);
 }
 

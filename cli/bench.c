@@ -1,0 +1,244 @@
+/* bench.c - `engram bench`: training and evaluation speed, beside a peer, or layer by layer.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "bench.h"
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct bench_options {
+    const char *peer, *model;
+    int64_t batch;
+    double seconds;
+    bool layers, json;
+} bench_options;
+
+typedef struct bench_row {
+    const char *model;
+    int64_t batch;
+    bool train;
+    double samples, gflops, share, peer_samples;
+} bench_row;
+
+static const struct {
+    const char *model;
+    int64_t batch;
+} bench_table[] = {
+    {"cnn-small", 32}, {"cnn", 10},           {"cnn", 32},
+    {"cnn", 64},       {"resnet18-thin", 64}, {"resnet18", 32},
+};
+
+enum { BENCH_TABLE = sizeof bench_table / sizeof *bench_table };
+
+static double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The fastest step within the time, after three to warm up. */
+static eg_status bench_best(bench_job *j, double seconds, double *best)
+{
+    for (int i = 0; i < 3; i++)
+        EG_TRY(bench_job_step(j));
+    *best = 1e9;
+    double end = bench_now() + seconds;
+    for (int i = 0; i < 3 || bench_now() < end; i++) {
+        double start = bench_now();
+        EG_TRY(bench_job_step(j));
+        double took = bench_now() - start;
+        *best = took < *best ? took : *best;
+    }
+    return EG_OK;
+}
+
+/* Ours, the peer, ours again, the peer again: the better of two each, since machines waver. */
+static eg_status bench_measure(const bench_options *o, bench_peer *peer, double peak,
+                               bench_row *row)
+{
+    bench_job j;
+    eg_status s = bench_job_open(&j, row->model, row->batch, row->train);
+    for (int turn = 0; turn < 2 && s == EG_OK; turn++) {
+        double best = 0, samples = 0;
+        s = bench_best(&j, o->seconds / 2, &best);
+        if (s == EG_OK && peer)
+            s = bench_peer_measure(peer, row->model, row->batch, row->train, o->seconds / 2,
+                                   &samples);
+        if (s == EG_OK && (double)row->batch / best > row->samples) {
+            row->samples = (double)row->batch / best;
+            row->gflops = 1e-9 * eg_plan_flops(j.plan) / best;
+            row->share = row->gflops / peak;
+        }
+        row->peer_samples = samples > row->peer_samples ? samples : row->peer_samples;
+    }
+    bench_job_close(&j);
+    return s;
+}
+
+static void bench_print(const bench_row *r, const bench_options *o, bool first)
+{
+    const char *mode = r->train ? "train" : "eval";
+    double ratio = r->peer_samples > 0 ? r->samples / r->peer_samples : 0;
+    if (o->json) {
+        printf(
+            "%s\n  {\"model\": \"%s\", \"batch\": %lld, \"mode\": \"%s\", \"samples_per_s\": "
+            "%.1f, \"gflops\": %.2f, \"peak_share\": %.3f",
+            first ? "" : ",", r->model, (long long)r->batch, mode, r->samples, r->gflops,
+            r->share);
+        if (o->peer)
+            printf(", \"peer\": \"%s\", \"peer_samples_per_s\": %.1f, \"ratio\": %.2f}",
+                   o->peer, r->peer_samples, ratio);
+        else
+            printf(", \"peer\": null, \"peer_samples_per_s\": null, \"ratio\": null}");
+    } else {
+        printf("%-14s %5lld  %-5s %11.0f %9.1f %5.0f %%", r->model, (long long)r->batch, mode,
+               r->samples, r->gflops, 100 * r->share);
+        if (o->peer)
+            printf(" %11.0f %7.2f", r->peer_samples, ratio);
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
+static bool bench_wanted(const bench_options *o, int i)
+{
+    return (!o->model || strcmp(o->model, bench_table[i].model) == 0) &&
+           (!o->batch || o->batch == bench_table[i].batch);
+}
+
+static eg_status bench_run_table(const bench_options *o, bench_peer *peer)
+{
+    double peak = eg_isa_peak_gflops();
+    bool first = true, found = false;
+    if (o->json)
+        printf("[");
+    else
+        printf("one thread, %s, measured peak %.0f GFLOP/s%s%s\n\n%-14s %5s  %-5s %11s %9s "
+               "%7s%s\n",
+               eg_isa_name(), peak, peer ? "; peer " : "", peer ? peer->about : "", "model",
+               "batch", "mode", "samples/s", "GFLOP/s", "of peak",
+               peer ? "      peer/s   ratio" : "");
+    for (int i = 0; i < 2 * BENCH_TABLE + 2; i++) {
+        bench_row row = {.train = i % 2 == 0};
+        if (i < 2 * BENCH_TABLE && bench_wanted(o, i / 2)) {
+            row.model = bench_table[i / 2].model;
+            row.batch = bench_table[i / 2].batch;
+            found = true;
+        } else if (i >= 2 * BENCH_TABLE && !found && o->model) {
+            row.model = o->model;
+            row.batch = o->batch ? o->batch : 32;
+        } else {
+            continue;
+        }
+        EG_TRY(bench_measure(o, peer, peak, &row));
+        bench_print(&row, o, first);
+        first = false;
+    }
+    if (o->json)
+        printf("\n]\n");
+    return EG_OK;
+}
+
+/* Every step of a training plan with its time; reorders are marked. */
+static eg_status bench_run_layers(const bench_options *o)
+{
+    bench_job j;
+    const char *model = o->model ? o->model : "resnet18";
+    eg_status s = bench_job_open(&j, model, o->batch ? o->batch : 32, true);
+    double best = 0;
+    if (s == EG_OK)
+        s = bench_best(&j, o->seconds / 2, &best);
+    int runs = 0;
+    if (s == EG_OK) {
+        eg_plan_set_timing(j.plan, true);
+        double end = bench_now() + o->seconds / 2;
+        for (; s == EG_OK && (runs < 3 || bench_now() < end); runs++)
+            s = bench_job_step(&j);
+    }
+    if (s == EG_OK) {
+        double total = 0, weights = 0;
+        int activations = 0;
+        printf("%s, batch %lld, training step %.3f ms, %s\n\n%-22s %-22s %-22s %9s %9s\n",
+               model, (long long)j.batch, 1e3 * best, eg_isa_name(), "op", "result", "kernel",
+               "us", "GFLOP/s");
+        for (size_t i = 0; i < eg_plan_n_steps(j.plan); i++) {
+            eg_step_info t = eg_plan_step_info(j.plan, i);
+            double one = t.seconds / runs;
+            total += one;
+            weights += t.reorder && !t.activation ? one : 0;
+            activations += t.activation;
+            char rate[32] = "";
+            if (t.flops > 0)
+                snprintf(rate, sizeof rate, "%9.1f", 1e-9 * t.flops / one);
+            printf("%-22s %-22s %-22s %9.1f %9s%s\n", t.op, t.shape, t.kernel, 1e6 * one, rate,
+                   t.activation ? "  reorder of activations"
+                   : t.reorder  ? "  reorder of weights"
+                                : "");
+        }
+        printf("\n%zu steps, %.3f ms; arena %.1f MB; %d reorders of activations; reorders of "
+               "weights %.3f ms\n",
+               eg_plan_n_steps(j.plan), 1e3 * total, 1e-6 * (double)eg_plan_bytes(j.plan),
+               activations, 1e3 * weights);
+    }
+    bench_job_close(&j);
+    return s;
+}
+
+static int bench_parse(int argc, char **argv, bench_options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i], *value = NULL;
+        if (strcmp(name, "--layers") == 0) {
+            o->layers = true;
+            continue;
+        }
+        if (strcmp(name, "--json") == 0) {
+            o->json = true;
+            continue;
+        }
+        static const char *const known[] = {"--peer", "--model", "--batch", "--seconds",
+                                            "--isa"};
+        bool takes = false;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            takes |= strcmp(name, known[k]) == 0;
+        if (!takes)
+            return eg_cli_usage("bench", "there is no option '%s'", name);
+        value = eg_cli_value("bench", argc, argv, &i);
+        if (!value)
+            return 2;
+        char *end = NULL;
+        if (strcmp(name, "--peer") == 0)
+            o->peer = value;
+        else if (strcmp(name, "--model") == 0)
+            o->model = value;
+        else if (strcmp(name, "--isa") == 0 && eg_isa_set(value) != EG_OK)
+            return eg_cli_failed();
+        else if (strcmp(name, "--batch") == 0 &&
+                 ((o->batch = strtoll(value, &end, 10)) < 1 || *end || o->batch > 65536))
+            return eg_cli_usage("bench", "'%s' is no batch size", value);
+        else if (strcmp(name, "--seconds") == 0 &&
+                 (!((o->seconds = strtod(value, &end)) > 0) || *end || o->seconds > 3600))
+            return eg_cli_usage("bench", "'%s' is no time", value);
+    }
+    return 0;
+}
+
+int eg_verb_bench(int argc, char **argv)
+{
+    bench_options o = {.seconds = 4};
+    int wrong = bench_parse(argc, argv, &o);
+    if (wrong)
+        return wrong;
+    if (o.layers)
+        return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
+    bench_peer peer = {0};
+    eg_status s = o.peer ? bench_peer_open(&peer, o.peer) : EG_OK;
+    if (s == EG_OK)
+        s = bench_run_table(&o, o.peer ? &peer : NULL);
+    bench_peer_close(&peer);
+    return s == EG_OK ? 0 : eg_cli_failed();
+}

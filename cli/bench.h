@@ -1,0 +1,39 @@
+/* bench.h - what the benchmark's files share.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_BENCH_H
+#define EG_BENCH_H
+
+#include <engram/model.h>
+#include <engram/optim.h>
+
+/* One network made ready to be measured: its plan, arrays and optimiser. */
+typedef struct bench_job {
+    eg_net *net;
+    eg_graph *graph;
+    eg_plan *plan;
+    eg_optimizer *optimizer; /* NULL: evaluation */
+    float *value, *grad, *state;
+    int64_t batch;
+    uint64_t step;
+} bench_job;
+
+eg_status bench_job_open(bench_job *j, const char *model, int64_t batch, bool train);
+void bench_job_close(bench_job *j);
+/* One step: forward, and when training backward and the optimiser's update. */
+eg_status bench_job_step(bench_job *j);
+
+/* A program beside ours that measures the same, spoken to through pipes. */
+typedef struct bench_peer {
+    int pid;
+    void *to, *from; /* FILE * */
+    char about[512]; /* its first line: what it is */
+} bench_peer;
+
+eg_status bench_peer_open(bench_peer *p, const char *name);
+/* Samples a second of the peer for the same job. */
+eg_status bench_peer_measure(bench_peer *p, const char *model, int64_t batch, bool train,
+                             double seconds, double *out);
+void bench_peer_close(bench_peer *p);
+
+#endif

@@ -1,0 +1,28 @@
+/* cli.h - the verbs of the program: one function each, in a file of its own.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A verb gets the arguments from its own name on and returns the exit code: 0 done, 1 failed,
+ * 2 called wrongly. Results go to stdout, one sentence about a failure to stderr.
+ */
+#ifndef EG_CLI_H
+#define EG_CLI_H
+
+#include <engram/base.h>
+
+int eg_verb_bench(int argc, char **argv);
+int eg_verb_demo(int argc, char **argv);
+int eg_verb_help(int argc, char **argv);
+int eg_verb_list(int argc, char **argv);
+int eg_verb_model(int argc, char **argv);
+
+/* Says why, as "engram: <the error text>", and returns 1. */
+int eg_cli_failed(void);
+/* Says what is wrong with the call and which help to read, and returns 2. */
+int eg_cli_usage(const char *verb, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Walks "--name value" and "--name" arguments: the value of an option that takes one. When it
+ * is missing, says so and returns NULL. */
+const char *eg_cli_value(const char *verb, int argc, char **argv, int *i);
+
+#endif

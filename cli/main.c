@@ -1,0 +1,91 @@
+/* main.c - the program: finds the verb and hands it the arguments.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct main_verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage, *help;
+} main_verb;
+
+// clang-format off
+static const main_verb main_verbs[] = {
+    {"demo",  eg_verb_demo,  "", "train a small network on generated data"},
+    {"bench", eg_verb_bench, "[--peer torch] [--layers] [--model NAME] [--batch N] [--json]",
+     "measure training and evaluation speed"},
+    {"model", eg_verb_model, "NAME [--input CxHxW] [--classes N] [--load FILE] [--save FILE]",
+     "show a network's tensors; check or write a weight file"},
+    {"list",  eg_verb_list,  "ops|models|optimisers", "list what there is"},
+    {"help",  eg_verb_help,  "[NAME | --markdown]", "explain a verb, op, model or optimiser"},
+};
+// clang-format on
+
+enum { MAIN_N_VERBS = sizeof main_verbs / sizeof *main_verbs };
+
+int eg_cli_failed(void)
+{
+    fprintf(stderr, "engram: %s\n", eg_error());
+    return 1;
+}
+
+int eg_cli_usage(const char *verb, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "engram %s: ", verb);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "; see 'engram help %s'\n", verb);
+    va_end(args);
+    return 2;
+}
+
+const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
+{
+    if (*i + 1 < argc)
+        return argv[++*i];
+    eg_cli_usage(verb, "%s needs a value", argv[*i]);
+    return NULL;
+}
+
+void eg_cli_print_verbs(void);
+bool eg_cli_print_verb(const char *name);
+
+void eg_cli_print_verbs(void)
+{
+    printf(
+        "engram - many devices keep learning new things together, and none of them forgets\n\n"
+        "usage: engram VERB ...\n\n");
+    for (int i = 0; i < MAIN_N_VERBS; i++)
+        printf("  %-7s %s\n", main_verbs[i].name, main_verbs[i].help);
+    printf("\nexit codes: 0 done, 1 failed, 2 called wrongly\n");
+}
+
+bool eg_cli_print_verb(const char *name)
+{
+    for (int i = 0; i < MAIN_N_VERBS; i++)
+        if (strcmp(main_verbs[i].name, name) == 0) {
+            printf("engram %s %s\n\n  %s\n", name, main_verbs[i].usage, main_verbs[i].help);
+            return true;
+        }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        eg_cli_print_verbs();
+        return 2;
+    }
+    const char *name =
+        strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ? "help" : argv[1];
+    for (int i = 0; i < MAIN_N_VERBS; i++)
+        if (strcmp(main_verbs[i].name, name) == 0)
+            return main_verbs[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "engram: there is no verb '%s'; see 'engram help'\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,32 @@
+/* engram/op.h - the ops a graph is recorded with; op.inc says what each computes.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_OP_H
+#define EG_OP_H
+
+#include <engram/graph.h>
+
+#pragma GCC visibility push(default)
+
+/* How a window slides over an image, the same in both directions. Pooling reads kernel; for a
+ * convolution the weights give it. groups 0 counts as 1. */
+typedef struct eg_window {
+    int64_t kernel, stride, padding, groups;
+    int64_t output_padding; /* transposed convolutions only */
+} eg_window;
+
+/* Bit masks of axes: EG_AXIS(0) | EG_AXIS(2) is the first and the third. */
+#define EG_AXIS(i)  (1u << (i))
+#define EG_ALL_AXES (~0u)
+
+#define X(name, args, help) eg_node *eg_##name args;
+#include <engram/op.inc>
+#undef X
+
+/* What the program lists: the i-th op's name and help, NULL past the last. */
+const char *eg_op_name(size_t i);
+const char *eg_op_help(size_t i);
+
+#pragma GCC visibility pop
+
+#endif

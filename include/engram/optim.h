@@ -1,0 +1,42 @@
+/* engram/optim.h - optimisers: one pass over the flat parameter array.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The update rules are PyTorch's. An optimizer owns its state (momentum and the like) and
+ * belongs to one thread.
+ */
+#ifndef EG_OPTIM_H
+#define EG_OPTIM_H
+
+#include <engram/opt.h>
+
+#pragma GCC visibility push(default)
+
+/* What an optimiser is; src/optim has one file each. */
+typedef struct eg_optim {
+    const char *name, *help;
+    size_t size; /* of its options */
+    const eg_opt *opts;
+    int n_slots; /* arrays of state, as long as the parameters, zero at first */
+    /* Step t (1, 2, ...) of w [n] along gradient g [n]. */
+    void (*step)(const void *self, float *w, float *const *slots, const float *g, size_t n,
+                 int64_t t);
+} eg_optim;
+
+extern const eg_optim *const eg_optims[]; /* NULL at the end */
+const eg_optim *eg_optim_find(const char *name);
+
+typedef struct eg_optimizer eg_optimizer;
+
+/* An optimiser for n parameters, with its default options. EG_ENOENT: no such name. */
+eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out);
+void eg_optimizer_free(eg_optimizer *o); /* NULL is fine */
+eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *value);
+
+/* One update of w along g. */
+void eg_optimizer_step(eg_optimizer *o, float *w, const float *g);
+/* Forgets the state: as new. */
+void eg_optimizer_reset(eg_optimizer *o);
+
+#pragma GCC visibility pop
+
+#endif

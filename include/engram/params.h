@@ -1,0 +1,88 @@
+/* engram/params.h - a network's tensors as flat arrays with one table of names and shapes.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Trained tensors share one flat array and their gradients another of the same layout;
+ * untrained state (batch-norm statistics) is a second flat array. Each tensor starts at a
+ * multiple of 16 floats; the gaps are zero, so that sums over a whole array are sums over its
+ * tensors. A table holds no values: whoever needs some allocates them. One thread at a time
+ * while it grows.
+ */
+#ifndef EG_PARAMS_H
+#define EG_PARAMS_H
+
+#include <engram/rng.h>
+
+#pragma GCC visibility push(default)
+
+#define EG_MAX_RANK 6
+
+typedef struct eg_shape {
+    int rank;
+    int64_t dim[EG_MAX_RANK];
+} eg_shape;
+
+/* eg_dims(32, 3, 28, 28): a shape from its dimensions. */
+#define eg_dims(...)                                                                           \
+    eg_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                     \
+                (const int64_t[]){__VA_ARGS__})
+
+eg_shape eg_shape_of(int rank, const int64_t *dim);
+eg_shape eg_scalar(void);          /* rank 0: one element */
+int64_t eg_shape_size(eg_shape s); /* product of the dimensions */
+bool eg_shape_equal(eg_shape a, eg_shape b);
+void eg_shape_print(eg_shape s, char out[64]); /* "[32, 3, 28, 28]" */
+
+/* How a tensor gets its first values. */
+typedef enum eg_init_kind {
+    EG_INIT_CONSTANT, /* a: the value */
+    EG_INIT_UNIFORM,  /* uniform in [-a, a] */
+    EG_INIT_NORMAL,   /* normal with mean 0 and standard deviation a */
+} eg_init_kind;
+
+typedef struct eg_init {
+    eg_init_kind kind;
+    double a;
+} eg_init;
+
+typedef struct eg_params eg_params;
+
+typedef struct eg_param_info {
+    const char *name; /* PyTorch's: "layer1.0.conv1.weight" */
+    eg_shape shape;
+    size_t offset, size; /* in floats, within its flat array */
+    bool trained;        /* else it lives in the state array */
+    eg_init init;
+} eg_param_info;
+
+eg_status eg_params_new(eg_params **out);
+void eg_params_free(eg_params *p); /* NULL is fine */
+
+/* Finds or adds a tensor. EG_ESHAPE if the name is there with another shape or kind. */
+eg_status eg_params_add(eg_params *p, const eg_param_info *info, size_t *index);
+
+size_t
+eg_params_n(const eg_params *p); /* tensors of both kinds, in the order they were added */
+const eg_param_info *eg_params_at(const eg_params *p, size_t i);
+
+size_t eg_params_length(const eg_params *p); /* floats of the flat array, gaps included */
+size_t eg_state_length(const eg_params *p);
+int64_t eg_params_count(const eg_params *p); /* trained values, without gaps */
+
+/* Flat arrays for this table, zeroed and aligned. Free with free(). */
+eg_status eg_params_alloc(const eg_params *p, float **value);
+eg_status eg_state_alloc(const eg_params *p, float **state);
+
+/* Fills both arrays from the tensors' initialisers: element j of tensor i is a function of the
+ * seed, i and j alone. state may be NULL if the table has none. */
+void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *state);
+
+/* Safetensors with the table's names. Loading wants every tensor, with its shape and finite
+ * values, and names the one that is wrong; extra integer counters of PyTorch are ignored.
+ * Values change only when the whole file is good. */
+eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
+                         const float *state);
+eg_status eg_params_load(const eg_params *p, const char *path, float *value, float *state);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,107 @@
+/* layers.c - linear, convolution and batch norm with their tensors.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "model/layers.h"
+
+#include "tensor/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct layer_name {
+    char text[128];
+} layer_name;
+
+static layer_name layer_tensor(const char *layer, const char *tensor)
+{
+    layer_name n;
+    snprintf(n.text, sizeof n.text, "%s.%s", layer, tensor);
+    return n;
+}
+
+static eg_node *layer_param(eg_graph *g, eg_params *p, const char *layer, const char *tensor,
+                            eg_shape shape, eg_init init)
+{
+    return eg_param(g, p, layer_tensor(layer, tensor).text, shape, init);
+}
+
+eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out)
+{
+    if (eg_is_poison(x))
+        return x;
+    int64_t in = x->shape.dim[1];
+    eg_init init = {EG_INIT_UNIFORM, 1 / sqrt((double)in)};
+    eg_node *w = layer_param(g, p, name, "weight", eg_dims(out, in), init);
+    return eg_linear(g, x, w, layer_param(g, p, name, "bias", eg_dims(out), init));
+}
+
+eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                       const eg_conv_layer_spec *spec)
+{
+    if (eg_is_poison(x))
+        return x;
+    int64_t in = x->shape.dim[1], k = spec->kernel;
+    eg_init init = {EG_INIT_UNIFORM, 1 / sqrt((double)(in * k * k))};
+    eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in, k, k), init);
+    eg_node *b = spec->bias ? layer_param(g, p, name, "bias", eg_dims(spec->out), init) : NULL;
+    return eg_conv2d(g, x, w, b, (eg_window){.stride = spec->stride, .padding = spec->padding});
+}
+
+eg_node *eg_batch_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x)
+{
+    if (eg_is_poison(x))
+        return x;
+    const double momentum = 0.1, eps = 1e-5;
+    const eg_init zero = {EG_INIT_CONSTANT, 0}, one = {EG_INIT_CONSTANT, 1};
+    eg_shape c = eg_dims(x->shape.dim[1]);
+    eg_node *weight = layer_param(g, p, name, "weight", c, one);
+    eg_node *bias = layer_param(g, p, name, "bias", c, zero);
+    eg_node *mean = eg_state(g, p, layer_tensor(name, "running_mean").text, c, zero);
+    eg_node *var = eg_state(g, p, layer_tensor(name, "running_var").text, c, one);
+    if (!eg_graph_training(g))
+        return eg_batch_norm_eval(g, x, mean, var, weight, bias, eps);
+    return eg_batch_norm(g, x, eg_channel_stats(g, x, mean, var, momentum), weight, bias, eps);
+}
+
+eg_node *eg_flatten(eg_graph *g, eg_node *x)
+{
+    if (eg_is_poison(x))
+        return x;
+    int64_t n = x->shape.dim[0];
+    return eg_reshape(g, x, eg_dims(n, eg_shape_size(x->shape) / n));
+}
+
+/* Two 3x3 convolutions with batch norm, and a shortcut that is projected when sizes change. */
+static eg_node *layer_basic_block(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                  int64_t out, int64_t stride)
+{
+    if (eg_is_poison(x))
+        return x;
+    const eg_conv_layer_spec first = {.out = out, .kernel = 3, .stride = stride, .padding = 1};
+    const eg_conv_layer_spec second = {.out = out, .kernel = 3, .stride = 1, .padding = 1};
+    const eg_conv_layer_spec project = {.out = out, .kernel = 1, .stride = stride};
+    eg_node *h = eg_conv_layer(g, p, layer_tensor(name, "conv1").text, x, &first);
+    h = eg_relu(g, eg_batch_norm_layer(g, p, layer_tensor(name, "bn1").text, h));
+    h = eg_conv_layer(g, p, layer_tensor(name, "conv2").text, h, &second);
+    h = eg_batch_norm_layer(g, p, layer_tensor(name, "bn2").text, h);
+    eg_node *shortcut = x;
+    if (stride != 1 || x->shape.dim[1] != out) {
+        shortcut = eg_conv_layer(g, p, layer_tensor(name, "downsample.0").text, x, &project);
+        shortcut = eg_batch_norm_layer(g, p, layer_tensor(name, "downsample.1").text, shortcut);
+    }
+    return eg_relu(g, eg_add(g, h, shortcut));
+}
+
+eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width, int64_t n_out)
+{
+    const eg_conv_layer_spec stem = {.out = width, .kernel = 3, .stride = 1, .padding = 1};
+    eg_node *h = eg_conv_layer(g, p, "conv1", x, &stem);
+    h = eg_relu(g, eg_batch_norm_layer(g, p, "bn1", h));
+    for (int stage = 0; stage < 4; stage++)
+        for (int block = 0; block < 2; block++) {
+            char name[32];
+            snprintf(name, sizeof name, "layer%d.%d", stage + 1, block);
+            h = layer_basic_block(g, p, name, h, width << stage, stage && !block ? 2 : 1);
+        }
+    return eg_linear_layer(g, p, "fc", eg_global_pool(g, h), n_out);
+}

@@ -1,0 +1,130 @@
+/* net.c - the list of models, and a net: a model made for an input and a number of classes.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/model.h>
+
+#include "tensor/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define X(name) extern const eg_model eg_model_##name;
+#include "list.inc"
+#undef X
+
+const eg_model *const eg_models[] = {
+#define X(name) &eg_model_##name,
+#include "list.inc"
+#undef X
+    NULL,
+};
+
+struct eg_net {
+    const eg_model *model;
+    eg_net_spec spec;
+    void *options;
+    eg_params *params;
+};
+
+const eg_model *eg_model_find(const char *name)
+{
+    for (const eg_model *const *m = eg_models; *m; m++)
+        if (eg_name_equal((*m)->name, name))
+            return *m;
+    return NULL;
+}
+
+/* Sets every "name=value" of text. */
+static eg_status net_set_options(eg_net *net, const char *text)
+{
+    while (*(text += strspn(text, " "))) {
+        char word[2 * EG_OPT_TEXT_SIZE];
+        size_t length = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        char *value = strchr(word, '=');
+        if (!value)
+            return eg_fail(EG_EINVAL, "%s: '%s' is not name=value", net->model->name, word);
+        *value++ = 0;
+        EG_TRY(eg_blame(eg_opts_set(net->model->opts, net->options, word, value), "%s",
+                        net->model->name));
+        text += length;
+    }
+    return EG_OK;
+}
+
+/* Records the net once, so that its table is complete and its shapes are known to fit. */
+static eg_status net_fill_table(eg_net *net)
+{
+    eg_graph *g;
+    EG_TRY(eg_graph_new(&g));
+    const eg_net_spec *s = &net->spec;
+    eg_net_forward(net, g, eg_input(g, "x", eg_dims(2, s->channels, s->height, s->width)));
+    eg_status status = eg_graph_status(g);
+    eg_graph_free(g);
+    return eg_blame(status, "%s for %lldx%lldx%lld", net->model->name, (long long)s->channels,
+                    (long long)s->height, (long long)s->width);
+}
+
+eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
+{
+    *out = NULL;
+    const eg_model *model = eg_model_find(spec->model);
+    if (!model)
+        return eg_fail(EG_ENOENT, "there is no model '%s'", spec->model);
+    if (spec->channels < 1 || spec->height < 1 || spec->width < 1 || spec->classes < 1)
+        return eg_fail(EG_ESHAPE, "%s: an input of %lldx%lldx%lld for %lld classes",
+                       model->name, (long long)spec->channels, (long long)spec->height,
+                       (long long)spec->width, (long long)spec->classes);
+    eg_net *net = calloc(1, sizeof *net);
+    if (!net)
+        return eg_fail(EG_ENOMEM, "no memory for a net");
+    net->model = model;
+    net->spec = *spec;
+    net->spec.model = model->name;
+    net->spec.options = NULL;
+    eg_status s = eg_alloc(1, model->size, &net->options);
+    if (s == EG_OK)
+        s = eg_params_new(&net->params);
+    if (s == EG_OK) {
+        eg_opts_init(model->opts, net->options);
+        s = net_set_options(net, spec->options ? spec->options : "");
+    }
+    if (s == EG_OK)
+        s = net_fill_table(net);
+    if (s != EG_OK) {
+        eg_net_free(net);
+        return s;
+    }
+    *out = net;
+    return EG_OK;
+}
+
+void eg_net_free(eg_net *net)
+{
+    if (!net)
+        return;
+    eg_params_free(net->params);
+    free(net->options);
+    free(net);
+}
+
+const eg_params *eg_net_params(const eg_net *net)
+{
+    return net->params;
+}
+
+const eg_net_spec *eg_net_spec_of(const eg_net *net)
+{
+    return &net->spec;
+}
+
+eg_node *eg_net_forward(const eg_net *net, eg_graph *g, eg_node *x)
+{
+    return net->model->forward(net->options, g, net->params, x, net->spec.classes);
+}
+
+void eg_net_backward(const eg_net *net, eg_graph *g, eg_node *loss)
+{
+    eg_backward(g, loss, net->params);
+}

@@ -1,0 +1,16 @@
+/* resnet18_thin.c - a quarter of ResNet-18's widths, which pFedGRP calls ResNet-20: 701,466
+ * parameters for three channels and ten classes.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "model/layers.h"
+
+static eg_node *resnet18_thin_forward(const void *self, eg_graph *g, eg_params *p, eg_node *x,
+                                      int64_t n_out)
+{
+    (void)self;
+    return eg_resnet18(g, p, x, 16, n_out);
+}
+
+const eg_model eg_model_resnet18_thin = {.name = "resnet18_thin",
+                                         .help = "ResNet-18 with widths 16 to 128",
+                                         .forward = resnet18_thin_forward};

@@ -1,0 +1,45 @@
+/* add.c - sum of two tensors: y = a + b; da = db = dy.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "op/op.h"
+
+static eg_node *add_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+{
+    (void)g, (void)y, (void)wrt; /* broadcasting is recorded apart, by expand */
+    return dy;
+}
+
+static void add_plain(const eg_node *y, const double *const *in, double *out)
+{
+    for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
+        out[i] = in[0][i] + in[1][i];
+}
+
+static eg_status add_emit(eg_plan *p, const eg_node *y)
+{
+    return eg_emit_binary(p, y, eg_plan_kernels(p)->add, true);
+}
+
+static eg_node *add_sample(eg_graph *g, int i)
+{
+    static const struct {
+        eg_shape a, b;
+    } s[] = {
+        {{2, {3, 4}}, {2, {3, 4}}},
+        {{3, {2, 3, 4}}, {2, {3, 1}}}, /* b broadcast */
+        {{0, {0}}, {2, {2, 5}}},       /* a is a scalar */
+    };
+    if (i >= (int)(sizeof s / sizeof *s))
+        return NULL;
+    return eg_add(g, eg_sample_input(g, s[i].a, -1, 1), eg_sample_input(g, s[i].b, -1, 1));
+}
+
+const eg_op eg_op_add = {
+    .name = "add", .vjp = add_vjp, .plain = add_plain, .emit = add_emit, .sample = add_sample};
+
+eg_node *eg_add(eg_graph *g, eg_node *a, eg_node *b)
+{
+    if (!eg_broadcast(g, "add", &a, &b))
+        return g->poison;
+    return eg_record2(g, &eg_op_add, a->shape, a, b);
+}

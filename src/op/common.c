@@ -1,0 +1,158 @@
+/* common.c - the list of ops, and what many of them share: element-wise steps, broadcasting.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "op/op.h"
+
+#include <string.h>
+
+const eg_op_entry eg_ops[] = {
+#define X(name, args, help) {&eg_op_##name, help},
+#include <engram/op.inc>
+#undef X
+    {NULL, NULL},
+};
+
+const char *eg_op_name(size_t i)
+{
+    return i < sizeof eg_ops / sizeof *eg_ops && eg_ops[i].op ? eg_ops[i].op->name : NULL;
+}
+
+const char *eg_op_help(size_t i)
+{
+    return i < sizeof eg_ops / sizeof *eg_ops ? eg_ops[i].help : NULL;
+}
+
+void eg_plain_map(const eg_node *y, const double *x, double *out, double (*f)(double))
+{
+    for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
+        out[i] = f(x[i]);
+}
+
+eg_layout eg_elementwise_layout(const eg_plan *p, const eg_node *y, bool keeps_zero)
+{
+    eg_layout layout = eg_plan_common_layout(p, y);
+    eg_shape s = y->shape;
+    bool filled = eg_layout_size(eg_plan_kernels(p), s, layout) != (size_t)eg_shape_size(s);
+    return filled && !keeps_zero ? EG_PLAIN : layout;
+}
+
+static eg_status common_run_unary(const eg_step *s)
+{
+    const eg_unary *f = s->args;
+    (*f)(s->out[0]->data, s->in[0]->data, s->out[0]->bytes / sizeof(float));
+    return EG_OK;
+}
+
+static eg_status common_run_binary(const eg_step *s)
+{
+    const eg_binary *f = s->args;
+    (*f)(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->out[0]->bytes / sizeof(float));
+    return EG_OK;
+}
+
+eg_status eg_emit_unary(eg_plan *p, const eg_node *y, eg_unary f, bool keeps_zero)
+{
+    eg_layout layout = eg_elementwise_layout(p, y, keeps_zero);
+    eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
+    eg_step *s = eg_plan_step(p, y, common_run_unary, 1, &x, 1, &out);
+    eg_unary *args = eg_plan_alloc(p, sizeof *args);
+    if (!s || !args)
+        return EG_ENOMEM;
+    *args = f;
+    s->args = args;
+    eg_plan_in_place(p, out, x);
+    return EG_OK;
+}
+
+eg_status eg_emit_binary(eg_plan *p, const eg_node *y, eg_binary f, bool keeps_zero)
+{
+    eg_layout layout = eg_elementwise_layout(p, y, keeps_zero);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], layout)};
+    eg_value *out = eg_plan_write(p, y, layout);
+    eg_step *s = eg_plan_step(p, y, common_run_binary, 2, in, 1, &out);
+    eg_binary *args = eg_plan_alloc(p, sizeof *args);
+    if (!s || !args)
+        return EG_ENOMEM;
+    *args = f;
+    s->args = args;
+    eg_plan_in_place(p, out, in[0]);
+    eg_plan_in_place(p, out, in[1]);
+    return EG_OK;
+}
+
+bool eg_broadcast(eg_graph *g, const char *op, eg_node **a, eg_node **b)
+{
+    if (eg_is_poison(*a) || eg_is_poison(*b))
+        return false;
+    eg_shape s = {.rank = (*a)->shape.rank > (*b)->shape.rank ? (*a)->shape.rank
+                                                              : (*b)->shape.rank};
+    for (int i = 0; i < s.rank; i++) {
+        int ia = i - (s.rank - (*a)->shape.rank), ib = i - (s.rank - (*b)->shape.rank);
+        int64_t da = ia < 0 ? 1 : (*a)->shape.dim[ia], db = ib < 0 ? 1 : (*b)->shape.dim[ib];
+        if (da != db && da != 1 && db != 1) {
+            char ta[64], tb[64];
+            eg_shape_print((*a)->shape, ta);
+            eg_shape_print((*b)->shape, tb);
+            eg_poison(g, EG_ESHAPE, "%s: %s and %s do not broadcast", op, ta, tb);
+            return false;
+        }
+        s.dim[i] = da == 1 ? db : da;
+    }
+    *a = eg_expand(g, *a, s);
+    *b = eg_expand(g, *b, s);
+    return true;
+}
+
+eg_channels eg_channels_of(const eg_kernels *k, const eg_node *x, eg_layout layout)
+{
+    eg_shape s = x->shape;
+    eg_channels d = {.n = s.dim[0], .c = s.dim[1], .area = 1, .blocked = layout == EG_BLOCKED};
+    for (int i = 2; i < s.rank; i++)
+        d.area *= s.dim[i];
+    if (layout == EG_BATCHED) {
+        d.area *= eg_batch_lanes(k, d.n);
+        d.n = 1;
+    }
+    return d;
+}
+
+eg_layout eg_channel_layout(const eg_plan *p, const eg_node *x)
+{
+    eg_layout layout = eg_plan_layout(p, x);
+    bool filled = eg_batch_lanes(eg_plan_kernels(p), x->shape.dim[0]) != x->shape.dim[0];
+    return layout == EG_BATCHED && filled ? EG_PLAIN : layout;
+}
+
+const eg_node *eg_sole_relu(const eg_plan *p, const eg_node *x)
+{
+    const eg_node *relu = eg_plan_sole_reader(p, x, &eg_op_leaky_relu);
+    return relu && eg_rectify_slope(relu) == 0 ? relu : NULL;
+}
+
+eg_node *eg_bias_sample_norms(eg_graph *g, eg_node *dy)
+{
+    eg_node *d = dy;
+    if (dy->shape.rank == 4)
+        d = eg_affine(g, eg_global_pool(g, dy), (double)(dy->shape.dim[2] * dy->shape.dim[3]),
+                      0);
+    return eg_reshape(g, eg_sum(g, eg_mul(g, d, d), EG_AXIS(1)), eg_dims(dy->shape.dim[0]));
+}
+
+bool eg_check_channels(eg_graph *g, const char *op, const eg_node *x, int n,
+                       eg_node *const *rows)
+{
+    if (eg_is_poison(x) || eg_any_poison(n, rows))
+        return false;
+    if (x->shape.rank != 2 && x->shape.rank != 4) {
+        eg_poison(g, EG_ESHAPE, "%s: the input has %d axes, not 2 or 4", op, x->shape.rank);
+        return false;
+    }
+    for (int i = 0; i < n; i++)
+        if (eg_shape_size(rows[i]->shape) % x->shape.dim[1] ||
+            rows[i]->shape.dim[rows[i]->shape.rank - 1] != x->shape.dim[1]) {
+            eg_poison(g, EG_ESHAPE, "%s: %lld values for %lld channels", op,
+                      (long long)eg_shape_size(rows[i]->shape), (long long)x->shape.dim[1]);
+            return false;
+        }
+    return true;
+}

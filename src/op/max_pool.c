@@ -1,0 +1,61 @@
+/* max_pool.c - the maximum over windows of each channel.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "op/op.h"
+
+static eg_node *max_pool_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+{
+    (void)wrt;
+    return eg_max_pool_back(g, y->in[0], dy, *(const eg_window *)y->attr);
+}
+
+static void max_pool_plain(const eg_node *y, const double *const *in, double *out)
+{
+    eg_pool_dims d = eg_pool_dims_of(NULL, y->in[0]->shape, y->shape, y->attr, EG_PLAIN);
+    for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
+        out[i] = in[0][eg_pool_argmax(&d, in[0], i)];
+}
+
+static eg_status max_pool_run(const eg_step *s)
+{
+    const eg_node *y = s->node;
+    eg_pool_dims d =
+        eg_pool_dims_of(s->k, y->in[0]->shape, y->shape, y->attr, s->out[0]->layout);
+    s->k->max_pool(s->out[0]->data, s->in[0]->data, &d);
+    return EG_OK;
+}
+
+static eg_status max_pool_emit(eg_plan *p, const eg_node *y)
+{
+    eg_layout layout = eg_plan_layout(p, y->in[0]);
+    eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
+    return eg_plan_step(p, y, max_pool_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+}
+
+static eg_node *max_pool_sample(eg_graph *g, int i)
+{
+    static const struct {
+        eg_shape x;
+        eg_window win;
+    } s[] = {
+        {{4, {2, 3, 6, 6}}, {.kernel = 2, .stride = 2}},
+        {{4, {1, 18, 5, 7}}, {.kernel = 3, .stride = 2, .padding = 1}},
+        {{4, {2, 2, 5, 4}}, {.kernel = 3, .stride = 1}},
+    };
+    return i > 2 ? NULL : eg_max_pool(g, eg_sample_input(g, s[i].x, -1, 1), s[i].win);
+}
+
+const eg_op eg_op_max_pool = {.name = "max_pool",
+                              .vjp = max_pool_vjp,
+                              .plain = max_pool_plain,
+                              .emit = max_pool_emit,
+                              .sample = max_pool_sample};
+
+eg_node *eg_max_pool(eg_graph *g, eg_node *x, eg_window win)
+{
+    eg_shape y;
+    win.groups = win.output_padding = 0;
+    if (!eg_pool_shape(g, "max_pool", x, &win, &y))
+        return g->poison;
+    return eg_record(g, &eg_op_max_pool, y, &win, sizeof win, 1, &x);
+}

@@ -1,0 +1,89 @@
+/* optimizer.c - the list of optimisers, and one at work with its options and state.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/optim.h>
+
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define X(name) extern const eg_optim eg_optim_##name;
+#include "list.inc"
+#undef X
+
+const eg_optim *const eg_optims[] = {
+#define X(name) &eg_optim_##name,
+#include "list.inc"
+#undef X
+    NULL,
+};
+
+enum { OPTIMIZER_SLOTS = 2 };
+
+struct eg_optimizer {
+    const eg_optim *kind;
+    void *options;
+    float *slots[OPTIMIZER_SLOTS];
+    size_t n;
+    int64_t t;
+};
+
+const eg_optim *eg_optim_find(const char *name)
+{
+    for (const eg_optim *const *o = eg_optims; *o; o++)
+        if (eg_name_equal((*o)->name, name))
+            return *o;
+    return NULL;
+}
+
+eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out)
+{
+    *out = NULL;
+    const eg_optim *kind = eg_optim_find(name);
+    if (!kind)
+        return eg_fail(EG_ENOENT, "there is no optimiser '%s'", name);
+    EG_ASSERT(kind->n_slots <= OPTIMIZER_SLOTS);
+    eg_optimizer *o = calloc(1, sizeof *o);
+    if (!o)
+        return eg_fail(EG_ENOMEM, "no memory for an optimiser");
+    o->kind = kind;
+    o->n = n;
+    eg_status s = eg_alloc(1, kind->size, &o->options);
+    for (int i = 0; i < kind->n_slots && s == EG_OK; i++)
+        s = eg_alloc(n, sizeof(float), &o->slots[i]);
+    if (s != EG_OK) {
+        eg_optimizer_free(o);
+        return s;
+    }
+    eg_opts_init(kind->opts, o->options);
+    *out = o;
+    return EG_OK;
+}
+
+void eg_optimizer_free(eg_optimizer *o)
+{
+    if (!o)
+        return;
+    for (int i = 0; i < OPTIMIZER_SLOTS; i++)
+        free(o->slots[i]);
+    free(o->options);
+    free(o);
+}
+
+eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *value)
+{
+    return eg_blame(eg_opts_set(o->kind->opts, o->options, option, value), "%s", o->kind->name);
+}
+
+void eg_optimizer_step(eg_optimizer *o, float *w, const float *g)
+{
+    o->kind->step(o->options, w, o->slots, g, o->n, ++o->t);
+}
+
+void eg_optimizer_reset(eg_optimizer *o)
+{
+    for (int i = 0; i < o->kind->n_slots; i++)
+        memset(o->slots[i], 0, o->n * sizeof(float));
+    o->t = 0;
+}

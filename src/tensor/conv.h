@@ -1,0 +1,35 @@
+/* conv.h - convolutions as steps of a plan: which kernel computes which.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_SRC_CONV_H
+#define EG_SRC_CONV_H
+
+#include "tensor/plan.h"
+
+typedef enum eg_conv_pass {
+    EG_CONV_FORWARD, /* x, weights, bias or NULL -> y */
+    EG_CONV_BACK_DATA,
+    EG_CONV_BACK_WEIGHTS,
+} eg_conv_pass;
+
+/* The nodes of one pass: what it reads (NULL where it does not), and a relu to take in. */
+typedef struct eg_conv_nodes {
+    const eg_node *x, *weights, *bias, *dy;
+    const eg_node *relu;
+} eg_conv_nodes;
+
+/* Floating-point operations of one pass by the definition. */
+double eg_conv_flops(const eg_conv *c);
+
+/* Adds the steps of one pass, which computes y, with the kernels that suit its shape. */
+eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
+                       const eg_conv_nodes *nodes);
+
+/* True when channels do not fill blocks: then the batch is kept innermost. */
+bool eg_conv_is_batched(const eg_kernels *k, const eg_conv *c);
+eg_status eg_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
+                          const eg_conv_nodes *nodes);
+/* Adds a step that moves the batch between outermost and innermost. */
+eg_status eg_batched_relayout(eg_plan *p, eg_value *from, eg_value *to);
+
+#endif

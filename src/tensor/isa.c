@@ -1,0 +1,93 @@
+/* isa.c - which copy of the kernels runs: the best the machine has, or a lower one by wish.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/graph.h>
+
+#include "tensor/dnnl.h"
+#include "tensor/kernel.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+extern const eg_kernels eg_kernels_plain;
+#if defined(__x86_64__)
+extern const eg_kernels eg_kernels_avx2, eg_kernels_avx512;
+#endif
+
+/* The only setting of the process: chosen before the first plan, then only read. */
+static _Atomic(const eg_kernels *) isa_chosen;
+
+static bool isa_runs(const char *name)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (strcmp(name, "avx512") == 0)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    if (strcmp(name, "avx2") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return strcmp(name, "plain") == 0;
+}
+
+static const eg_kernels *const isa_all[] = {
+#if defined(__x86_64__)
+    &eg_kernels_avx512,
+    &eg_kernels_avx2,
+#endif
+    &eg_kernels_plain,
+};
+
+enum { ISA_N = sizeof isa_all / sizeof *isa_all };
+
+const eg_kernels *eg_kernels_get(void)
+{
+    const eg_kernels *k = atomic_load(&isa_chosen);
+    for (int i = 0; !k && i < ISA_N; i++)
+        if (isa_runs(isa_all[i]->isa))
+            k = isa_all[i];
+    atomic_store(&isa_chosen, k);
+    return k;
+}
+
+eg_status eg_isa_set(const char *name)
+{
+    for (int i = 0; i < ISA_N; i++) {
+        if (strcmp(isa_all[i]->isa, name) != 0)
+            continue;
+        if (!isa_runs(name))
+            return eg_fail(EG_ENOTSUP, "this machine does not have %s", name);
+        EG_TRY(eg_dnnl_cap(name));
+        atomic_store(&isa_chosen, isa_all[i]);
+        return EG_OK;
+    }
+    return eg_fail(EG_EINVAL, "instruction set '%s' is none of plain, avx2, avx512", name);
+}
+
+const char *eg_isa_name(void)
+{
+    return eg_kernels_get()->isa;
+}
+
+static double isa_seconds(const eg_kernels *k, int64_t rounds)
+{
+    struct timespec a, b;
+    float out[16];
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    k->peak(out, rounds);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+double eg_isa_peak_gflops(void)
+{
+    enum { ROUNDS = 1000000, TRIES = 20 };
+    const eg_kernels *k = eg_kernels_get();
+    double best = isa_seconds(k, ROUNDS);
+    for (int i = 1; i < TRIES; i++) {
+        double s = isa_seconds(k, ROUNDS);
+        best = s < best ? s : best;
+    }
+    return 1e-9 * (double)EG_PEAK_ROUND * (double)k->width * ROUNDS / best;
+}

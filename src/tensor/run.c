@@ -1,0 +1,151 @@
+/* run.c - a compiled plan at work: binding arrays, finding buffers, running steps.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tensor/plan_private.h"
+
+#include "tensor/dnnl.h"
+
+#include <string.h>
+#include <time.h>
+
+static float *run_home(const eg_value *v, float *value, float *grad, float *state)
+{
+    switch (v->home) {
+    case EG_IN_PARAMS:
+        return value;
+    case EG_IN_GRADS:
+        return grad;
+    case EG_IN_STATE:
+        return state;
+    default:
+        return NULL;
+    }
+}
+
+eg_status eg_plan_bind(eg_plan *p, const eg_params *table, float *value, float *grad,
+                       float *state)
+{
+    for (size_t i = 0; i < p->n_values; i++) {
+        eg_value *v = p->values[i];
+        const eg_param_attr *a = v->home == EG_IN_ARENA ? NULL : v->node->attr;
+        if (!a || a->table != table)
+            continue;
+        const eg_param_info *info = eg_params_at(table, a->index);
+        float *base = run_home(v, value, grad, state);
+        if (!base)
+            return eg_fail(EG_EINVAL, "bind: '%s' needs an array that is not given",
+                           info->name);
+        v->data = base + info->offset;
+    }
+    p->bound = false; /* the steps learn of it at the next run */
+    return EG_OK;
+}
+
+/* Every table must have its arrays; then every step takes its pointers. */
+static eg_status run_settle(eg_plan *p)
+{
+    for (size_t i = 0; i < p->n_values; i++) {
+        const eg_value *v = p->values[i];
+        if (v->home == EG_IN_ARENA || v->data)
+            continue;
+        const eg_param_attr *a = v->node->attr;
+        return eg_fail(EG_EINVAL, "run: no array is bound for '%s'",
+                       eg_params_at(a->table, a->index)->name);
+    }
+    for (size_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].bind)
+            p->steps[i].bind(&p->steps[i]);
+    p->bound = true;
+    return EG_OK;
+}
+
+float *eg_plan_input(eg_plan *p, const char *name)
+{
+    for (size_t id = 0; id < p->g->n_nodes; id++) {
+        const eg_node *x = p->g->nodes[id];
+        if (x->op == &eg_op_input && strcmp(((const eg_input_attr *)x->attr)->name, name) == 0)
+            return p->nodes[id].form[EG_PLAIN] ? p->nodes[id].form[EG_PLAIN]->data : NULL;
+    }
+    return NULL;
+}
+
+const float *eg_plan_output(const eg_plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->g->n_outputs; i++)
+        if (strcmp(p->g->outputs[i].name, name) == 0)
+            return p->nodes[p->g->outputs[i].node->id].form[EG_PLAIN]->data;
+    return NULL;
+}
+
+void eg_plan_seed(eg_plan *p, const eg_rng *stream, uint64_t step)
+{
+    memcpy(p->key, stream->key, sizeof p->key);
+    p->time = step;
+}
+
+static double run_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static eg_status run_timed(eg_plan *p)
+{
+    for (size_t i = 0; i < p->n_steps; i++) {
+        double start = run_now();
+        EG_TRY(p->steps[i].run(&p->steps[i]));
+        p->steps[i].seconds += run_now() - start;
+    }
+    return EG_OK;
+}
+
+eg_status eg_plan_run(eg_plan *p)
+{
+    if (!p->bound)
+        EG_TRY(run_settle(p));
+    eg_dnnl_enter();
+    if (p->timing)
+        return run_timed(p);
+    for (size_t i = 0; i < p->n_steps; i++)
+        EG_TRY(p->steps[i].run(&p->steps[i]));
+    return EG_OK;
+}
+
+size_t eg_plan_n_steps(const eg_plan *p)
+{
+    return p->n_steps;
+}
+
+eg_step_info eg_plan_step_info(const eg_plan *p, size_t i)
+{
+    const eg_step *s = &p->steps[i];
+    eg_step_info info = {.op = s->node->op->name,
+                         .kernel = s->kernel,
+                         .flops = s->flops,
+                         .seconds = s->seconds,
+                         .reorder = s->reorder,
+                         .activation = s->activation};
+    eg_shape_print(s->node->shape, info.shape);
+    return info;
+}
+
+void eg_plan_set_timing(eg_plan *p, bool on)
+{
+    p->timing = on;
+    for (size_t i = 0; i < p->n_steps; i++)
+        p->steps[i].seconds = 0;
+}
+
+double eg_plan_flops(const eg_plan *p)
+{
+    double sum = 0;
+    for (size_t i = 0; i < p->n_steps; i++)
+        sum += p->steps[i].flops;
+    return sum;
+}
+
+size_t eg_plan_bytes(const eg_plan *p)
+{
+    return p->bytes;
+}

@@ -1,0 +1,198 @@
+/* pool.c - pooling over windows: vectors of EG_V lanes, or single floats of a plain tensor.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Each kernel is written once for a vector type and compiled for eg_vec and, with one lane, for
+ * plain tensors: `lanes` is a constant where a function is called.
+ */
+#include "tensor/simd/simd.h"
+
+#define POOL_INLINE static inline __attribute__((always_inline))
+
+/* A window's part inside the image: rows [y0, y1), columns [x0, x1). */
+typedef struct pool_window {
+    int64_t y0, y1, x0, x1;
+} pool_window;
+
+POOL_INLINE pool_window pool_window_at(const eg_pool_dims *d, int64_t i, int64_t j)
+{
+    int64_t top = i * d->stride - d->padding, left = j * d->stride - d->padding;
+    return (pool_window){top < 0 ? 0 : top, top + d->kernel > d->h ? d->h : top + d->kernel,
+                         left < 0 ? 0 : left,
+                         left + d->kernel > d->w ? d->w : left + d->kernel};
+}
+
+/* One place: its vector, or its single float in lane 0. */
+POOL_INLINE eg_vec pool_load(const float *x, int lanes)
+{
+    if (lanes == EG_V)
+        return *(const eg_vec *)x;
+    eg_vec v = {0};
+    v[0] = *x;
+    return v;
+}
+
+POOL_INLINE void pool_store(float *y, eg_vec v, int lanes)
+{
+    if (lanes == EG_V)
+        *(eg_vec *)y = v;
+    else
+        *y = v[0];
+}
+
+POOL_INLINE eg_vec pool_choose(eg_ivec where, eg_vec a, eg_vec b)
+{
+    return (eg_vec)((where & (eg_ivec)a) | (~where & (eg_ivec)b));
+}
+
+POOL_INLINE eg_vec pool_best(const float *x, const eg_pool_dims *d, const pool_window *o,
+                             int lanes)
+{
+    eg_vec best = pool_load(x + (o->y0 * d->w + o->x0) * d->pitch, lanes);
+    for (int64_t r = o->y0; r < o->y1; r++)
+        for (int64_t c = o->x0; c < o->x1; c++) {
+            eg_vec v = pool_load(x + (r * d->w + c) * d->pitch, lanes);
+            best = pool_choose((eg_ivec)(v > best), v, best);
+        }
+    return best;
+}
+
+POOL_INLINE void pool_max(float *y, const float *x, const eg_pool_dims *d, int lanes)
+{
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            pool_window o = pool_window_at(d, i, j);
+            pool_store(y + (i * d->ow + j) * d->pitch, pool_best(x, d, &o, lanes), lanes);
+        }
+}
+
+POOL_INLINE void pool_zero(float *dx, const eg_pool_dims *d, int lanes)
+{
+    for (int64_t k = 0; k < d->h * d->w; k++)
+        pool_store(dx + k * d->pitch, (eg_vec){0}, lanes);
+}
+
+/* dy goes to the first place that holds the maximum: `open` lanes still look for theirs. */
+POOL_INLINE void pool_max_back(float *dx, const float *x, const float *dy,
+                               const eg_pool_dims *d, int lanes)
+{
+    pool_zero(dx, d, lanes);
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            pool_window o = pool_window_at(d, i, j);
+            eg_vec best = pool_best(x, d, &o, lanes);
+            eg_vec g = pool_load(dy + (i * d->ow + j) * d->pitch, lanes);
+            eg_ivec open = (eg_ivec)(best == best);
+            for (int64_t r = o.y0; r < o.y1; r++)
+                for (int64_t c = o.x0; c < o.x1; c++) {
+                    int64_t at = (r * d->w + c) * d->pitch;
+                    eg_ivec here = open & (eg_ivec)(pool_load(x + at, lanes) == best);
+                    open &= ~here;
+                    pool_store(dx + at, pool_load(dx + at, lanes) + (eg_vec)(here & (eg_ivec)g),
+                               lanes);
+                }
+        }
+}
+
+POOL_INLINE void pool_pick(float *y, const float *x, const float *v, const eg_pool_dims *d,
+                           int lanes)
+{
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            pool_window o = pool_window_at(d, i, j);
+            eg_vec best = pool_best(x, d, &o, lanes), picked = {0};
+            eg_ivec open = (eg_ivec)(best == best);
+            for (int64_t r = o.y0; r < o.y1; r++)
+                for (int64_t c = o.x0; c < o.x1; c++) {
+                    int64_t at = (r * d->w + c) * d->pitch;
+                    eg_ivec here = open & (eg_ivec)(pool_load(x + at, lanes) == best);
+                    open &= ~here;
+                    picked = pool_choose(here, pool_load(v + at, lanes), picked);
+                }
+            pool_store(y + (i * d->ow + j) * d->pitch, picked, lanes);
+        }
+}
+
+POOL_INLINE void pool_sum(float *y, const float *x, float scale, const eg_pool_dims *d,
+                          int lanes)
+{
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            pool_window o = pool_window_at(d, i, j);
+            eg_vec sum = {0};
+            for (int64_t r = o.y0; r < o.y1; r++)
+                for (int64_t c = o.x0; c < o.x1; c++)
+                    sum += pool_load(x + (r * d->w + c) * d->pitch, lanes);
+            pool_store(y + (i * d->ow + j) * d->pitch, sum * scale, lanes);
+        }
+}
+
+POOL_INLINE void pool_sum_back(float *dx, const float *dy, float scale, const eg_pool_dims *d,
+                               int lanes)
+{
+    pool_zero(dx, d, lanes);
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            pool_window o = pool_window_at(d, i, j);
+            eg_vec g = pool_load(dy + (i * d->ow + j) * d->pitch, lanes) * scale;
+            for (int64_t r = o.y0; r < o.y1; r++)
+                for (int64_t c = o.x0; c < o.x1; c++) {
+                    int64_t at = (r * d->w + c) * d->pitch;
+                    pool_store(dx + at, pool_load(dx + at, lanes) + g, lanes);
+                }
+        }
+}
+
+/* Where chunk k of image i starts, in an image of `places`. */
+static int64_t pool_start(const eg_pool_dims *d, int64_t i, int64_t k, int64_t places)
+{
+    return i * places * d->pitch + k * EG_V;
+}
+
+/* Calls run for every chunk of every image with its offsets in and out. */
+#define POOL_EACH(run)                                                                         \
+    for (int64_t i = 0; i < d->images; i++)                                                    \
+        for (int64_t k = 0; k < d->chunks; k++) {                                              \
+            int64_t in = pool_start(d, i, k, d->h * d->w);                                     \
+            int64_t out = pool_start(d, i, k, d->oh * d->ow);                                  \
+            run;                                                                               \
+        }
+
+void EG_KERNEL(max_pool)(float *y, const float *x, const eg_pool_dims *d)
+{
+    if (d->vectors)
+        POOL_EACH(pool_max(y + out, x + in, d, EG_V))
+    else
+        POOL_EACH(pool_max(y + out, x + in, d, 1))
+}
+
+void EG_KERNEL(max_pool_back)(float *dx, const float *x, const float *dy, const eg_pool_dims *d)
+{
+    if (d->vectors)
+        POOL_EACH(pool_max_back(dx + in, x + in, dy + out, d, EG_V))
+    else
+        POOL_EACH(pool_max_back(dx + in, x + in, dy + out, d, 1))
+}
+
+void EG_KERNEL(max_pool_pick)(float *y, const float *x, const float *v, const eg_pool_dims *d)
+{
+    if (d->vectors)
+        POOL_EACH(pool_pick(y + out, x + in, v + in, d, EG_V))
+    else
+        POOL_EACH(pool_pick(y + out, x + in, v + in, d, 1))
+}
+
+void EG_KERNEL(sum_pool)(float *y, const float *x, float scale, const eg_pool_dims *d)
+{
+    if (d->vectors)
+        POOL_EACH(pool_sum(y + out, x + in, scale, d, EG_V))
+    else
+        POOL_EACH(pool_sum(y + out, x + in, scale, d, 1))
+}
+
+void EG_KERNEL(sum_pool_back)(float *dx, const float *dy, float scale, const eg_pool_dims *d)
+{
+    if (d->vectors)
+        POOL_EACH(pool_sum_back(dx + in, dy + out, scale, d, EG_V))
+    else
+        POOL_EACH(pool_sum_back(dx + in, dy + out, scale, d, 1))
+}
