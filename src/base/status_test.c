@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 static void test_every_status_has_a_text(void **state)
@@ -47,24 +46,6 @@ static void test_long_texts_are_cut(void **state)
     eg_blame(EG_EINVAL, "%s", text);
     assert_int_equal(strlen(eg_error()), 1023);
     assert_non_null(strstr(eg_error(), "x: x"));
-}
-
-static void *fail_elsewhere(void *seen)
-{
-    eg_fail(EG_EIO, "elsewhere");
-    return memcpy(seen, eg_error(), 10);
-}
-
-static void test_each_thread_has_its_own_text(void **state)
-{
-    (void)state;
-    pthread_t thread;
-    char seen[10];
-    eg_fail(EG_EIO, "here");
-    assert_int_equal(pthread_create(&thread, NULL, fail_elsewhere, seen), 0);
-    pthread_join(thread, NULL);
-    assert_string_equal(seen, "elsewhere");
-    assert_string_equal(eg_error(), "here");
 }
 
 static eg_status try_twice(eg_status first, eg_status second, int *reached)
@@ -128,7 +109,6 @@ int main(void)
         cmocka_unit_test(test_a_failure_leaves_its_numbers),
         cmocka_unit_test(test_blame_goes_before_the_text),
         cmocka_unit_test(test_long_texts_are_cut),
-        cmocka_unit_test(test_each_thread_has_its_own_text),
         cmocka_unit_test(test_try_forwards_the_first_failure),
         cmocka_unit_test(test_memory_is_zeroed_aligned_and_bounded),
         cmocka_unit_test(test_a_list_grows_and_keeps_its_items),

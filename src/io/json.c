@@ -252,7 +252,7 @@ static void json_put_real(json_buffer *b, double r)
 {
     char text[40];
     if (r == floor(r) && fabs(r) < 1e15)
-        snprintf(text, sizeof text, "%.1f", r);
+        snprintf(text, sizeof text, "%.0f", r); /* 1200, not 1.2e+03 */
     else
         for (int digits = 1; digits <= 17; digits++) {
             snprintf(text, sizeof text, "%.*g", digits, r);
@@ -263,6 +263,8 @@ static void json_put_real(json_buffer *b, double r)
         if (!strchr("0123456789+-e", *c))
             *c = '.'; /* whatever the locale's point is */
     json_put(text, strlen(text), b);
+    if (!strpbrk(text, ".e"))
+        json_put(".0", 2, b);
 }
 
 static void json_put_break(json_buffer *b, size_t depth)
