@@ -3,8 +3,8 @@
 #
 # Each case holds
 #   op, case    what it is; args: its settings, named as in PyTorch
-#   in          name: {shape, t, base, scale, mod}: element j is base + scale * v(t, j) in float,
-#               or, where mod is not 0, base + scale * (h(t, j) mod mod)
+#   in          name: {shape, t, base, scale, mod}: element j is base + scale * v(t, j) in
+#               float or, where mod is not 0, base + scale * (h(t, j) mod mod)
 #   out         name: {shape, value}
 #   grad        name: values of d sum(y * v(9000)) / d input, y the first output
 # Everything is computed in double from inputs rounded to float, and written with 12 digits.
@@ -97,8 +97,10 @@ def gelu(c):
 
 def kl_div(c, zeros):
     log_q = c.make("log_q", (3, 5), -1.5, 1.0)
-    # Rows need not sum to one. Where p is 0 it adds nothing; its own gradient is infinite there.
-    p = c.make("p", (3, 5), 0.0, 0.25, 3, grad=False) if zeros else c.make("p", (3, 5), 0.5, 0.25)
+    if zeros:  # they add nothing; their own gradient would be infinite
+        p = c.make("p", (3, 5), 0.0, 0.25, 3, grad=False)
+    else:  # rows need not sum to one
+        p = c.make("p", (3, 5), 0.5, 0.25)
     c.done(F.kl_div(log_q, p, reduction="batchmean"))
 
 
@@ -127,7 +129,8 @@ def layer_norm(c, shape, normalized, eps=1e-5):
 
 def group_norm(c, groups, eps=1e-5):
     x = c.make("x", (2, 4, 3, 3), 0.5, 2.0)
-    c.done(F.group_norm(x, groups, c.make("weight", (4,), 1.0, 0.25), c.make("bias", (4,)), eps))
+    weight, bias = c.make("weight", (4,), 1.0, 0.25), c.make("bias", (4,))
+    c.done(F.group_norm(x, groups, weight, bias, eps))
 
 
 def instance_norm(c, eps=1e-5):

@@ -2,7 +2,7 @@
 # peer_torch.py - PyTorch's speed on engram's models: the peer of `engram bench --peer torch`.
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first line printed says what the peer is: version, the BLAS library loaded, instruction set.
+# The first line printed says what the peer is: version, loaded BLAS library, instruction set.
 # Then one JSON line for each measurement: the whole table without arguments, one with --model,
 # or with --serve one for each line "model batch mode seconds" on standard input, so that the
 # caller can measure itself in between. One thread.
@@ -19,6 +19,7 @@ import time
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # read when torch loads them
+sys.dont_write_bytecode = True
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402

@@ -46,7 +46,7 @@ class CnnSmall(nn.Module):
 
 
 class Cnn(nn.Module):
-    """Two 5x5 convolutions of 32 and 64 channels with padding 2, each pooled by 2; 512 hidden."""
+    """Two 5x5 convolutions, 32 and 64 channels, padding 2, each pooled by 2; 512 hidden."""
 
     def __init__(self, channels=1, size=28, classes=10):
         super().__init__()
@@ -89,7 +89,8 @@ class ResNet18(nn.Module):
         self.bn1 = nn.BatchNorm2d(widths[0])
         n_in = widths[0]
         for i, width in enumerate(widths):
-            blocks = nn.Sequential(Block(n_in, width, 1 if i == 0 else 2), Block(width, width, 1))
+            stride = 1 if i == 0 else 2
+            blocks = nn.Sequential(Block(n_in, width, stride), Block(width, width, 1))
             self.add_module(f"layer{i + 1}", blocks)
             n_in = width
         self.fc = nn.Linear(n_in, classes)

@@ -37,9 +37,10 @@ typedef struct eg_pool_dims {
 /* Multiplications and additions in one round of the peak kernel, a lane. */
 #define EG_PEAK_ROUND (2 * 32)
 
-/* The constants of one step of Adam: size is lr / (1 - beta1^t), root is sqrt(1 - beta2^t). */
+/* The constants of one step of Adam: size is lr / (1 - beta1^t), root is sqrt(1 - beta2^t). The
+ * shares 1 - beta are rounded from double: from float, 1 - 0.999 would be off by 5e-5. */
 typedef struct eg_adam_step {
-    float size, beta1, beta2, eps, root;
+    float size, beta1, beta2, share1, share2, eps, root;
     float decay; /* Adam adds decay * w to the gradient; AdamW scales w by 1 - decay */
 } eg_adam_step;
 

@@ -53,8 +53,8 @@ void EG_KERNEL(adam)(float *w, float *m, float *v, const float *g, const eg_adam
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++) {
         float d = g[i] + c.decay * w[i];
-        m[i] = c.beta1 * m[i] + (1 - c.beta1) * d;
-        v[i] = c.beta2 * v[i] + (1 - c.beta2) * d * d;
+        m[i] = c.beta1 * m[i] + c.share1 * d;
+        v[i] = c.beta2 * v[i] + c.share2 * d * d;
         w[i] -= c.size * m[i] / (sqrtf(v[i]) / c.root + c.eps);
     }
 }
@@ -65,8 +65,8 @@ void EG_KERNEL(adamw)(float *w, float *m, float *v, const float *g, const eg_ada
     const eg_adam_step c = *s;
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++) {
-        m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
-        v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
+        m[i] = c.beta1 * m[i] + c.share1 * g[i];
+        v[i] = c.beta2 * v[i] + c.share2 * g[i] * g[i];
         w[i] = (1 - c.decay) * w[i] - c.size * m[i] / (sqrtf(v[i]) / c.root + c.eps);
     }
 }
