@@ -10,6 +10,7 @@
 #include <engram/base.h>
 
 int eg_verb_bench(int argc, char **argv);
+int eg_verb_data(int argc, char **argv);
 int eg_verb_demo(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);

@@ -14,6 +14,7 @@ endforeach()
 eg_family(src/op include/engram/op.inc)
 eg_family(src/optim src/optim/list.inc)
 eg_family(src/model src/model/list.inc)
+eg_family(src/data src/data/list.inc)
 
 eg_kernels(plain)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

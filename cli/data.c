@@ -1,0 +1,245 @@
+/* data.c - engram data: what data sets there are, whether one is sound, and what it looks like.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+
+#include <engram/data.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char data_help[] =
+    "usage: engram data list\n"
+    "       engram data check NAME [options]\n"
+    "       engram data show NAME [options] [--out FILE.png]\n"
+    "\n"
+    "  list    every data set\n"
+    "  check   size, samples per class, value range, images in both splits, checksum\n"
+    "  show    write a contact sheet, ten images a class\n"
+    "\n"
+    "  --data-dir DIR   where the files are (else the environment's ENGRAM_DATA)\n"
+    "  --set KEY=VALUE  an option of the data set; `engram data list NAME` prints them\n"
+    "  --seed N         of a generated data set (0)\n"
+    "  --out FILE.png   where the sheet goes (NAME.png)\n";
+
+/* The command line of check and show. */
+typedef struct data_call {
+    const eg_dataset *set;
+    void *self; /* its options */
+    eg_origin from;
+    const char *out;
+} data_call;
+
+static void data_list_options(const eg_dataset *d)
+{
+    printf("%s - %s\n", d->name, d->help);
+    for (const eg_opt *o = d->opts; o && o->name; o++) {
+        char about[EG_OPT_TEXT_SIZE];
+        eg_opt_describe(o, about);
+        printf("  %-12s %s (%s)\n", o->name, o->help, about);
+    }
+}
+
+static int data_list(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        const eg_dataset *d = eg_dataset_find(argv[i]);
+        if (!d)
+            return eg_cli_failed();
+        data_list_options(d);
+    }
+    for (const eg_dataset *const *d = eg_datasets; argc == 0 && *d; d++)
+        printf("%-14s %s\n", (*d)->name, (*d)->help);
+    return 0;
+}
+
+/* One KEY=VALUE. */
+static int data_set(data_call *c, const char *pair)
+{
+    const char *equals = strchr(pair, '=');
+    char key[64];
+    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof key)
+        return eg_cli_usage("data", "--set wants KEY=VALUE, not '%s'", pair);
+    memcpy(key, pair, (size_t)(equals - pair));
+    key[equals - pair] = 0;
+    if (eg_opts_set(c->set->opts, c->self, key, equals + 1) != EG_OK)
+        return eg_cli_usage("data", "%s: %s", c->set->name, eg_error());
+    return 0;
+}
+
+static int data_flag(data_call *c, const char *flag, const char *value)
+{
+    if (!value)
+        return 2;
+    if (strcmp(flag, "--set") == 0)
+        return data_set(c, value);
+    if (strcmp(flag, "--data-dir") == 0) {
+        c->from.dir = value;
+    } else if (strcmp(flag, "--out") == 0) {
+        c->out = value;
+    } else {
+        char *end;
+        c->from.seed = strtoull(value, &end, 10);
+        if (end == value || *end || *value == '-')
+            return eg_cli_usage("data", "--seed wants a whole number, not '%s'", value);
+    }
+    return 0;
+}
+
+/* Reads NAME and flags; when something is wrong, says so and sets *code. The caller frees
+ * c->self either way. */
+static bool data_parse(int argc, char **argv, data_call *c, int *code)
+{
+    *c = (data_call){0};
+    *code = 2;
+    if (argc < 1) {
+        eg_cli_usage("data", "the name of a data set is missing");
+        return false;
+    }
+    c->set = eg_dataset_find(argv[0]);
+    c->self = c->set ? calloc(1, c->set->size + 1) : NULL;
+    if (!c->set || !c->self) {
+        *code = eg_cli_failed();
+        return false;
+    }
+    eg_opts_init(c->set->opts, c->self);
+    static const char *const flags[] = {"--data-dir", "--set", "--seed", "--out", NULL};
+    for (int i = 1; i < argc; i++) {
+        const char *const *f = flags;
+        while (*f && strcmp(*f, argv[i]) != 0)
+            f++;
+        if (!*f)
+            eg_cli_usage("data", "'%s' is not known here", argv[i]);
+        if (!*f || data_flag(c, *f, eg_cli_value("data", argc, argv, &i)) != 0)
+            return false;
+    }
+    *code = 0;
+    return true;
+}
+
+static void data_print_range(const eg_table *t)
+{
+    size_t n = (size_t)t->n * eg_table_sample(t);
+    double low = INFINITY, high = -INFINITY, sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        double v = t->u8 ? t->u8[i] : (double)t->f32[i];
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+        sum += v;
+        squares += v * v;
+    }
+    double mean = sum / (double)n;
+    printf("  values     %g to %g, mean %.4g, standard deviation %.4g\n", low, high, mean,
+           sqrt(fmax(0, squares / (double)n - mean * mean)));
+}
+
+static int data_print_classes(const eg_table *t)
+{
+    int64_t *counts = calloc((size_t)t->classes, sizeof *counts);
+    if (!counts)
+        return 1;
+    eg_table_count(t, counts);
+    int64_t least = INT64_MAX, most = 0, empty = 0;
+    for (int64_t k = 0; k < t->classes; k++) {
+        least = counts[k] < least ? counts[k] : least;
+        most = counts[k] > most ? counts[k] : most;
+        empty += counts[k] == 0;
+    }
+    printf("  per class  %lld to %lld", (long long)least, (long long)most);
+    if (empty)
+        printf(", %lld without any", (long long)empty);
+    for (int64_t k = 0; k < t->classes; k++)
+        printf("%s%lld", k % 10 == 0 ? "\n             " : " ", (long long)counts[k]);
+    printf("\n");
+    free(counts);
+    return 0;
+}
+
+static int data_print(const char *word, const eg_table *t)
+{
+    char digest[65];
+    eg_table_digest(t, digest);
+    printf("%s\n  samples    %lld of %lldx%lldx%lld %s, %lld classes\n", word, (long long)t->n,
+           (long long)t->channels, (long long)t->height, (long long)t->width,
+           t->u8 ? "bytes" : "floats", (long long)t->classes);
+    if (*t->note)
+        printf("  note       %s\n", t->note);
+    if (t->group) {
+        int32_t top = 0;
+        for (int64_t i = 0; i < t->n; i++)
+            top = t->group[i] > top ? t->group[i] : top;
+        printf("  groups     %d\n", top + 1);
+    }
+    data_print_range(t);
+    int code = data_print_classes(t);
+    printf("  sha256     %s\n", digest);
+    return code;
+}
+
+static int data_check(int argc, char **argv)
+{
+    data_call c;
+    eg_table train = {0}, test = {0};
+    int64_t inside = 0, across = 0;
+    int code;
+    if (!data_parse(argc, argv, &c, &code))
+        goto done;
+    code = 1;
+    if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &train) != EG_OK ||
+        eg_dataset_load(c.set, c.self, &c.from, EG_TEST, &test) != EG_OK ||
+        eg_table_overlap(&train, &test, &across) != EG_OK ||
+        eg_table_repeats(&train, &inside) != EG_OK) {
+        eg_cli_failed();
+        goto done;
+    }
+    printf("%s: %s\n", c.set->name, c.set->help);
+    code = data_print("train", &train) | data_print("test", &test);
+    printf("repeats\n  in train   %lld samples equal an earlier one\n"
+           "  in both    %lld of the %lld test samples are training samples too\n",
+           (long long)inside, (long long)across, (long long)test.n);
+done:
+    free(c.self);
+    eg_table_fini(&train);
+    eg_table_fini(&test);
+    return code;
+}
+
+static int data_show(int argc, char **argv)
+{
+    data_call c;
+    eg_table t = {0};
+    int code;
+    if (data_parse(argc, argv, &c, &code)) {
+        char standard[128];
+        snprintf(standard, sizeof standard, "%s.png", c.set->name);
+        const char *out = c.out ? c.out : standard;
+        if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &t) != EG_OK ||
+            eg_table_sheet(&t, 10, out) != EG_OK)
+            code = eg_cli_failed();
+        else
+            printf("%s\n", out);
+    }
+    free(c.self);
+    eg_table_fini(&t);
+    return code;
+}
+
+int eg_verb_data(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : NULL;
+    if (!word)
+        return eg_cli_usage("data", "what to do is missing");
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        fputs(data_help, stdout);
+        return 0;
+    }
+    if (strcmp(word, "list") == 0)
+        return data_list(argc - 2, argv + 2);
+    if (strcmp(word, "check") == 0)
+        return data_check(argc - 2, argv + 2);
+    if (strcmp(word, "show") == 0)
+        return data_show(argc - 2, argv + 2);
+    return eg_cli_usage("data", "there is no '%s'", word);
+}

@@ -1,0 +1,112 @@
+/* engram/data.h - data sets: tables of labelled samples, loaded from files or generated.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A table owns its arrays; read-only use from several threads is fine. A data set is a const
+ * descriptor plus a struct of options; loading the same set with the same options, files and
+ * seed gives the same bytes.
+ */
+#ifndef EG_DATA_H
+#define EG_DATA_H
+
+#include <engram/base.h>
+#include <engram/opt.h>
+
+#pragma GCC visibility push(default)
+
+typedef enum eg_split { EG_TRAIN, EG_TEST } eg_split;
+
+#define EG_NOTE_SIZE 96
+
+/* Samples and labels of one split. */
+typedef struct eg_table {
+    int64_t n, channels, height, width, classes;
+    uint8_t *u8;    /* [n, c, h, w], or NULL */
+    float *f32;     /* [n, c, h, w], when values are not bytes; exactly one is set */
+    int32_t *y;     /* [n], in [0, classes) */
+    int32_t *group; /* [n] or NULL: natural owner of each sample (FEMNIST's writer) */
+    char
+        note[EG_NOTE_SIZE]; /* what a user should know, "1 of 5 training files"; mostly empty */
+} eg_table;
+
+/* Makes a zeroed table of bytes, or of floats, without groups. Release with eg_table_fini. */
+eg_status eg_table_alloc_u8(eg_table *t, int64_t n, int64_t channels, int64_t height,
+                            int64_t width, int64_t classes);
+eg_status eg_table_alloc_f32(eg_table *t, int64_t n, int64_t channels, int64_t height,
+                             int64_t width, int64_t classes);
+void eg_table_fini(eg_table *t); /* a zeroed table is fine */
+
+/* Values of one sample. */
+static inline size_t eg_table_sample(const eg_table *t)
+{
+    return (size_t)(t->channels * t->height * t->width);
+}
+
+/* Scales every sample to height x width, bilinear; when shrinking, each output pixel averages
+ * all the pixels it covers. */
+eg_status eg_table_resize(eg_table *t, int64_t height, int64_t width);
+
+/* Turns grey into RGB (the same value thrice) or RGB into grey (0.299 R + 0.587 G + 0.114 B).
+ */
+eg_status eg_table_set_channels(eg_table *t, int64_t channels);
+
+/* Samples per class. counts: [classes]. */
+void eg_table_count(const eg_table *t, int64_t *counts);
+
+/* SHA-256, in hexadecimal, of the shape, values, labels and groups. */
+void eg_table_digest(const eg_table *t, char out[65]);
+
+/* How many samples of b have the same values as some sample of a. Labels do not matter. */
+eg_status eg_table_overlap(const eg_table *a, const eg_table *b, int64_t *out);
+
+/* How many samples have the same values as an earlier one. */
+eg_status eg_table_repeats(const eg_table *t, int64_t *out);
+
+/* Writes a contact sheet as PNG: one row a class, the first per_class samples of each. */
+eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path);
+
+/* Where a data set comes from. */
+typedef struct eg_origin {
+    const char *dir; /* the data folder; NULL: the environment's ENGRAM_DATA */
+    uint64_t seed;   /* of what is generated; files do not depend on it */
+} eg_origin;
+
+/* The contract of a data set: one file src/data/<name>.c, one line in src/data/list.inc. */
+typedef struct eg_dataset {
+    const char *name, *help;
+    size_t size;        /* of the options struct */
+    const eg_opt *opts; /* NULL: none */
+
+    /* Fills out (zeroed) with one split; on failure what it holds is released by the caller. */
+    eg_status (*load)(const void *self, const eg_origin *from, eg_split split, eg_table *out);
+} eg_dataset;
+
+extern const eg_dataset *const eg_datasets[]; /* every data set, alphabetical, then NULL */
+
+/* The data set with this name, or NULL; the error text then lists the names. */
+const eg_dataset *eg_dataset_find(const char *word);
+
+/* Loads one split and checks what the member promised. self: options, NULL for the defaults;
+ * from: NULL for the environment's folder and seed 0. Release out with eg_table_fini. EG_ENOENT
+ * says where the files were looked for and how to get them. */
+eg_status eg_dataset_load(const eg_dataset *d, const void *self, const eg_origin *from,
+                          eg_split split, eg_table *out);
+
+/* Fractals one at a time, for images too large to hold. Any number of threads may draw at once.
+ */
+typedef struct eg_fractals eg_fractals;
+
+typedef struct eg_fractals_opts {
+    int64_t classes; /* each its own iterated function system */
+    int64_t size;    /* images are size x size */
+    int64_t points;  /* drawn per image */
+} eg_fractals_opts;
+
+eg_status eg_fractals_new(const eg_fractals_opts *opts, uint64_t seed, eg_fractals **out);
+void eg_fractals_free(eg_fractals *f);
+
+/* Draws image index of a split as planes, [3, size, size]. Its class is index mod classes. */
+eg_status eg_fractals_image(const eg_fractals *f, eg_split split, int64_t index, uint8_t *rgb);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,86 @@
+/* find.c - looks for data files where people put them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "data/find.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *find_dir(const eg_origin *from)
+{
+    const char *dir = from->dir ? from->dir : getenv("ENGRAM_DATA");
+    return dir && *dir ? dir : NULL;
+}
+
+eg_status eg_path_join(const char *dir, const char *name, char out[EG_PATH_SIZE])
+{
+    int n = snprintf(out, EG_PATH_SIZE, "%s/%s", dir, name);
+    if (n < 0 || n >= EG_PATH_SIZE)
+        return eg_fail(EG_EINVAL, "the path of '%s' is too long", name);
+    return EG_OK;
+}
+
+eg_status eg_find_root(const eg_origin *from, const char *path, char out[EG_PATH_SIZE])
+{
+    const char *dir = find_dir(from);
+    if (path[0] == '/')
+        return eg_path_join("", path + 1, out);
+    if (!dir)
+        return eg_fail(EG_ENOENT,
+                       "'%s' was not found: no data folder is given (use --data-dir, "
+                       "ENGRAM_DATA or an absolute path)",
+                       path);
+    return eg_path_join(dir, path, out);
+}
+
+static bool find_in(const char *folder, const char *const *names, char out[EG_PATH_SIZE])
+{
+    for (; *names; names++)
+        for (int gz = 0; gz < 2; gz++) {
+            int n = snprintf(out, EG_PATH_SIZE, "%s/%s%s", folder, *names, gz ? ".gz" : "");
+            if (n < EG_PATH_SIZE && access(out, F_OK) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Fills places with the folders to look in; returns how many. */
+static int find_places(const char *dir, const eg_place *place, char places[4][EG_PATH_SIZE])
+{
+    int n = 0;
+    if (dir) {
+        snprintf(places[n++], EG_PATH_SIZE, "%s/%s", dir, place->folder);
+        if (strchr(place->folder, '_')) {
+            snprintf(places[n], EG_PATH_SIZE, "%s/%s", dir, place->folder);
+            for (char *c = places[n] + strlen(dir); *c; c++)
+                *c = *c == '_' ? '-' : *c;
+            n++;
+        }
+        snprintf(places[n++], EG_PATH_SIZE, "%s", dir);
+    }
+    if (place->system)
+        snprintf(places[n++], EG_PATH_SIZE, "%s", place->system);
+    return n;
+}
+
+eg_status eg_find(const eg_origin *from, const eg_place *place, const char *const *names,
+                  char out[EG_PATH_SIZE])
+{
+    const char *dir = find_dir(from);
+    char places[4][EG_PATH_SIZE];
+    int n = find_places(dir, place, places);
+    for (int i = 0; i < n; i++)
+        if (find_in(places[i], names, out))
+            return EG_OK;
+    char looked[600] = "";
+    for (int i = 0; i < n; i++) {
+        size_t used = strlen(looked);
+        const char *joint = i == 0 ? " in " : i + 1 == n ? " or " : ", ";
+        snprintf(looked + used, sizeof looked - used, "%s%s", joint, places[i]);
+    }
+    return eg_fail(EG_ENOENT, "%s(.gz) was not found%s%s; %s", names[0], looked,
+                   dir ? "" : " (no data folder is given: use --data-dir or ENGRAM_DATA)",
+                   place->get);
+}

@@ -1,0 +1,31 @@
+/* find.h - where the files of a data set are.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_FIND_H
+#define EG_FIND_H
+
+#include <engram/data.h>
+
+#include "base/base.h"
+
+#define EG_PATH_SIZE 1024
+
+/* What is known of a data set's files beside their names. */
+typedef struct eg_place {
+    const char *folder; /* below the data folder; dashes count as underscores */
+    const char *system; /* where a package puts it, looked at last; may be NULL */
+    const char *get;    /* how to get it, as the end of a sentence */
+} eg_place;
+
+/* Finds the first of the names (NULL-terminated) that exists, plain or with .gz, in
+ * <dir>/<folder>, <dir> and place->system. The error lists all of it, and place->get. */
+eg_status eg_find(const eg_origin *from, const eg_place *place, const char *const *names,
+                  char out[EG_PATH_SIZE]);
+
+/* The full form of a user's path, which is absolute or below the data folder. */
+eg_status eg_find_root(const eg_origin *from, const char *path, char out[EG_PATH_SIZE]);
+
+/* dir/name; a path that is too long is an error. */
+eg_status eg_path_join(const char *dir, const char *name, char out[EG_PATH_SIZE]);
+
+#endif

@@ -1,0 +1,115 @@
+/* generated_test.c - glyphs and fractals: what their pictures must be like.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "test.h"
+
+#include <engram/data.h>
+#include <stdlib.h>
+
+static eg_table load(const char *name, const char *key, const char *value)
+{
+    eg_table t;
+    const eg_dataset *d = eg_dataset_find(name);
+    void *self = calloc(1, d->size);
+    eg_opts_init(d->opts, self);
+    assert_ok(eg_opts_set(d->opts, self, "train", "620"));
+    assert_ok(eg_opts_set(d->opts, self, key, value));
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){NULL, 5}, EG_TRAIN, &t));
+    free(self);
+    return t;
+}
+
+static void test_every_character_leaves_ink_inside_the_frame(void **state)
+{
+    (void)state;
+    eg_table t = load("glyphs", "classes", "62");
+    assert_int_equal(t.classes, 62);
+    for (int64_t i = 0; i < t.n; i++) {
+        const uint8_t *p = t.u8 + i * 784;
+        assert_int_equal(t.y[i], i % 62);
+        int bright = 0;
+        for (int k = 0; k < 784; k++)
+            bright += p[k] > 110;
+        if (bright < 8 || bright > 400)
+            fail_msg("image %lld of class %d has %d bright pixels", (long long)i, t.y[i],
+                     bright);
+    }
+    eg_table_fini(&t);
+}
+
+static void test_glyphs_without_noise_are_smooth(void **state)
+{
+    (void)state;
+    eg_table t = load("glyphs", "noise", "0");
+    for (int64_t i = 0; i < t.n; i++) { /* most of an image is paper of one shade */
+        int count[256] = {0}, most = 0;
+        for (int k = 0; k < 784; k++)
+            count[t.u8[i * 784 + k]]++;
+        for (int k = 0; k < 256; k++)
+            most = count[k] > most ? count[k] : most;
+        assert_true(most > 350);
+    }
+    eg_table_fini(&t);
+}
+
+static void test_single_fractals_equal_those_of_the_table(void **state)
+{
+    (void)state;
+    eg_table t = load("fractals", "classes", "7");
+    eg_fractals *f;
+    assert_ok(eg_fractals_new(&(eg_fractals_opts){7, 32, 10000}, 5, &f));
+    uint8_t rgb[3072];
+    const int64_t some[] = {619, 0, 13};
+    for (int k = 0; k < 3; k++) {
+        assert_ok(eg_fractals_image(f, EG_TRAIN, some[k], rgb));
+        assert_memory_equal(rgb, t.u8 + some[k] * 3072, 3072);
+    }
+    eg_fractals_free(f);
+    eg_table_fini(&t);
+}
+
+static void test_fractals_have_any_size(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {2, 3, 33, 100, 257};
+    for (size_t k = 0; k < 5; k++) {
+        int64_t n = 3 * sizes[k] * sizes[k];
+        eg_fractals *f;
+        uint8_t *rgb = malloc((size_t)n);
+        assert_ok(eg_fractals_new(&(eg_fractals_opts){3, sizes[k], 500}, 1, &f));
+        for (int64_t i = 0; i < 20; i++)
+            assert_ok(eg_fractals_image(f, EG_TEST, i, rgb));
+        eg_fractals_free(f);
+        free(rgb);
+    }
+    eg_fractals *f;
+    assert_fails(eg_fractals_new(&(eg_fractals_opts){3, 1, 500}, 1, &f), EG_EINVAL, "1 pixels");
+}
+
+static void test_no_fractal_appears_twice(void **state)
+{
+    (void)state;
+    eg_table a = load("fractals", "classes", "2"), b;
+    const eg_dataset *d = eg_dataset_find("fractals");
+    assert_ok(eg_dataset_load(d, NULL, &(eg_origin){NULL, 6}, EG_TEST, &b));
+    assert_int_equal(b.n, 2000);
+    int64_t same;
+    assert_ok(eg_table_overlap(&a, &b, &same));
+    assert_int_equal(same, 0);
+    assert_ok(eg_table_repeats(&b, &same));
+    assert_int_equal(same, 0);
+    eg_table_fini(&a);
+    eg_table_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_character_leaves_ink_inside_the_frame),
+        cmocka_unit_test(test_glyphs_without_noise_are_smooth),
+        cmocka_unit_test(test_single_fractals_equal_those_of_the_table),
+        cmocka_unit_test(test_fractals_have_any_size),
+        cmocka_unit_test(test_no_fractal_appears_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

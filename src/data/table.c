@@ -1,0 +1,226 @@
+/* table.c - the arrays of a data set, what is counted of them, and their contact sheet.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/data.h>
+
+#include "base/base.h"
+#include "base/sha256.h"
+#include "io/png.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static eg_status table_shape(eg_table *t, int64_t n, const int64_t shape[3], int64_t classes)
+{
+    *t = (eg_table){.n = n, .channels = shape[0], .height = shape[1], .width = shape[2]};
+    t->classes = classes;
+    int64_t left = INT64_MAX / 8;
+    for (int i = 0; i < 4; i++) {
+        int64_t d = i < 3 ? shape[i] : n;
+        if (d < 0 || (d > 0 && left / d < 1))
+            return eg_fail(EG_EINVAL, "a table of %lld samples of %lldx%lldx%lld", (long long)n,
+                           (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+        left /= d ? d : 1;
+    }
+    return eg_alloc((size_t)n, sizeof *t->y, &t->y);
+}
+
+eg_status eg_table_alloc_u8(eg_table *t, int64_t n, int64_t channels, int64_t height,
+                            int64_t width, int64_t classes)
+{
+    EG_TRY(table_shape(t, n, (const int64_t[3]){channels, height, width}, classes));
+    return eg_alloc((size_t)n * eg_table_sample(t), sizeof *t->u8, &t->u8);
+}
+
+eg_status eg_table_alloc_f32(eg_table *t, int64_t n, int64_t channels, int64_t height,
+                             int64_t width, int64_t classes)
+{
+    EG_TRY(table_shape(t, n, (const int64_t[3]){channels, height, width}, classes));
+    return eg_alloc((size_t)n * eg_table_sample(t), sizeof *t->f32, &t->f32);
+}
+
+void eg_table_fini(eg_table *t)
+{
+    free(t->u8);
+    free(t->f32);
+    free(t->y);
+    free(t->group);
+    *t = (eg_table){0};
+}
+
+void eg_table_count(const eg_table *t, int64_t *counts)
+{
+    memset(counts, 0, (size_t)t->classes * sizeof *counts);
+    for (int64_t i = 0; i < t->n; i++)
+        counts[t->y[i]]++;
+}
+
+/* The bytes of sample i, whatever its type. */
+static const uint8_t *table_bytes(const eg_table *t, int64_t i, size_t *n)
+{
+    *n = eg_table_sample(t) * (t->u8 ? 1 : sizeof *t->f32);
+    return (t->u8 ? t->u8 : (const uint8_t *)t->f32) + (size_t)i * *n;
+}
+
+void eg_table_digest(const eg_table *t, char out[65])
+{
+    const int64_t shape[6] = {t->n,     t->channels, t->height,
+                              t->width, t->classes,  t->u8 ? 1 : sizeof *t->f32};
+    eg_sha256 s;
+    uint8_t digest[32];
+    size_t n;
+    const uint8_t *first = table_bytes(t, 0, &n);
+    eg_sha256_init(&s);
+    eg_sha256_add(&s, shape, sizeof shape);
+    eg_sha256_add(&s, first, n * (size_t)t->n);
+    eg_sha256_add(&s, t->y, (size_t)t->n * sizeof *t->y);
+    if (t->group)
+        eg_sha256_add(&s, t->group, (size_t)t->n * sizeof *t->group);
+    eg_sha256_end(&s, digest);
+    eg_sha256_text(digest, out);
+}
+
+/* A set of samples: open addressing on a 64-bit hash, the bytes decide. */
+typedef struct table_set {
+    const eg_table *of;
+    int64_t *slots; /* [mask + 1]: index + 1, 0 when free */
+    uint64_t mask;
+} table_set;
+
+static uint64_t table_hash(const uint8_t *p, size_t n)
+{
+    uint64_t h = 0x9e3779b97f4a7c15u ^ n, w;
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&w, p, 8);
+        h = (h ^ w) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    for (; n > 0; n--, p++)
+        h = (h ^ *p) * 0xff51afd7ed558ccdu;
+    return h ^ h >> 29;
+}
+
+/* The slot of an equal sample, or the free one where it belongs. */
+static int64_t *table_slot(const table_set *s, const uint8_t *sample, size_t n)
+{
+    uint64_t at = table_hash(sample, n) & s->mask;
+    for (;; at = (at + 1) & s->mask) {
+        size_t same;
+        int64_t i = s->slots[at];
+        if (i == 0 || memcmp(table_bytes(s->of, i - 1, &same), sample, n) == 0)
+            return &s->slots[at];
+    }
+}
+
+/* Makes the set of all samples of a; *repeats counts those that were in it already. */
+static eg_status table_set_init(table_set *s, const eg_table *a, int64_t *repeats)
+{
+    *s = (table_set){a, NULL, 1};
+    while (s->mask < 2 * (uint64_t)a->n)
+        s->mask = s->mask * 2 + 1;
+    EG_TRY(eg_alloc(s->mask + 1, sizeof *s->slots, &s->slots));
+    for (int64_t i = 0; i < a->n; i++) {
+        size_t n;
+        const uint8_t *sample = table_bytes(a, i, &n);
+        int64_t *slot = table_slot(s, sample, n);
+        *repeats += *slot != 0;
+        *slot = i + 1;
+    }
+    return EG_OK;
+}
+
+eg_status eg_table_overlap(const eg_table *a, const eg_table *b, int64_t *out)
+{
+    *out = 0;
+    if (eg_table_sample(a) != eg_table_sample(b) || !a->u8 != !b->u8)
+        return EG_OK;
+    table_set set;
+    int64_t repeats = 0;
+    EG_TRY(table_set_init(&set, a, &repeats));
+    for (int64_t i = 0; i < b->n; i++) {
+        size_t n;
+        const uint8_t *sample = table_bytes(b, i, &n);
+        *out += *table_slot(&set, sample, n) != 0;
+    }
+    free(set.slots);
+    return EG_OK;
+}
+
+eg_status eg_table_repeats(const eg_table *t, int64_t *out)
+{
+    table_set set;
+    *out = 0;
+    EG_TRY(table_set_init(&set, t, out));
+    free(set.slots);
+    return EG_OK;
+}
+
+/* Value of a sample as a byte; floats are stretched between low and high. */
+static uint8_t table_byte(const eg_table *t, size_t at, const float range[2])
+{
+    if (t->u8)
+        return t->u8[at];
+    float v = (t->f32[at] - range[0]) / (range[1] > range[0] ? range[1] - range[0] : 1);
+    return (uint8_t)lrintf(255 * v);
+}
+
+static void table_paste(const eg_table *t, int64_t i, const float range[2], uint8_t *to,
+                        int64_t stride)
+{
+    size_t plane = (size_t)(t->height * t->width);
+    size_t from = (size_t)i * eg_table_sample(t);
+    for (int64_t y = 0; y < t->height; y++)
+        for (int64_t x = 0; x < t->width; x++)
+            for (int64_t c = 0; c < 3; c++) {
+                size_t k = t->channels >= 3 ? (size_t)c * plane : 0;
+                to[(y * stride + x) * 3 + c] =
+                    table_byte(t, from + k + (size_t)(y * t->width + x), range);
+            }
+}
+
+/* The range of the values, for floats. */
+static void table_range(const eg_table *t, float range[2])
+{
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
+    for (size_t i = 0; t->f32 && i < (size_t)t->n * eg_table_sample(t); i++) {
+        range[0] = fminf(range[0], t->f32[i]);
+        range[1] = fmaxf(range[1], t->f32[i]);
+    }
+}
+
+eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
+{
+    const int64_t gap = 2, cell_h = t->height + gap, cell_w = t->width + gap;
+    eg_image im = {.channels = 3};
+    float range[2];
+    int64_t *done = NULL, most = 1;
+    table_range(t, range);
+    EG_TRY(eg_alloc((size_t)t->classes, sizeof *done, &done));
+    eg_table_count(t, done);
+    for (int64_t k = 0; k < t->classes; k++)
+        most = done[k] > most ? done[k] : most;
+    memset(done, 0, (size_t)t->classes * sizeof *done);
+    im.height = t->classes * cell_h + gap;
+    im.width = (per_class < most ? per_class : most) * cell_w + gap;
+    eg_status s = EG_OK;
+    if (per_class < 1 || im.height > EG_IMAGE_MAX_PIXELS / im.width)
+        s = eg_fail(EG_EINVAL, "%s: %lld classes of %lld images are no sheet", path,
+                    (long long)t->classes, (long long)per_class);
+    if (s == EG_OK)
+        s = eg_alloc((size_t)(im.height * im.width), 3, &im.pixels);
+    if (s == EG_OK) {
+        memset(im.pixels, 96, (size_t)(im.height * im.width * 3));
+        for (int64_t i = 0; i < t->n; i++) {
+            int64_t row = gap + t->y[i] * cell_h, column = done[t->y[i]]++;
+            if (column < per_class)
+                table_paste(t, i, range,
+                            im.pixels + 3 * (row * im.width + gap + column * cell_w), im.width);
+        }
+        s = eg_png_save(path, &im);
+    }
+    free(done);
+    eg_image_fini(&im);
+    return s;
+}

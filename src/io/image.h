@@ -1,0 +1,24 @@
+/* image.h - 8-bit pictures, and reading them whatever their format.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_IMAGE_H
+#define EG_IMAGE_H
+
+#include "base/base.h"
+
+/* No picture of a data set is larger than this many pixels; what claims to be is refused. */
+#define EG_IMAGE_MAX_PIXELS ((int64_t)1 << 26)
+
+/* Rows from the top, channels side by side. Owns its pixels. */
+typedef struct eg_image {
+    int64_t height, width, channels; /* 1: grey, 3: RGB */
+    uint8_t *pixels;                 /* [h, w, c] */
+} eg_image;
+
+void eg_image_fini(eg_image *im);
+
+/* Decodes PNG or JPEG, told apart by their first bytes. name is for the error text. */
+eg_status eg_image_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
+eg_status eg_image_load(const char *path, eg_image *out);
+
+#endif

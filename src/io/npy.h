@@ -1,0 +1,36 @@
+/* npy.h - NumPy's array files: .npy, and .npz, which is a zip of them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Both are parsed from memory. Little-endian, C order, at most 2^31 elements an axis; the
+ * parser trusts nothing in the header.
+ */
+#ifndef EG_NPY_H
+#define EG_NPY_H
+
+#include "base/base.h"
+
+#define EG_NPY_MAX_DIMS 8
+
+typedef enum eg_npy_type { EG_NPY_U1, EG_NPY_I4, EG_NPY_I8, EG_NPY_F4, EG_NPY_F8 } eg_npy_type;
+
+/* A view into the bytes that were parsed. */
+typedef struct eg_npy {
+    eg_npy_type type;
+    int n_dims;
+    int64_t shape[EG_NPY_MAX_DIMS];
+    size_t n;             /* elements */
+    const uint8_t *bytes; /* of the first; not aligned */
+} eg_npy;
+
+/* Parses a .npy. name is for the error text. *out borrows bytes. */
+eg_status eg_npy_parse(const char *name, const uint8_t *bytes, size_t n, eg_npy *out);
+
+/* Element i. */
+double eg_npy_real(const eg_npy *a, size_t i);
+int64_t eg_npy_whole(const eg_npy *a, size_t i); /* reals are cut */
+
+/* Unpacks the entry key.npy of a .npz. Free *out with free(). EG_ENOENT: no such entry. */
+eg_status eg_npz_entry(const char *name, const uint8_t *bytes, size_t n, const char *key,
+                       uint8_t **out, size_t *n_out);
+
+#endif

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The data verb on generated data: what it prints, what it writes, how it fails. $1: build folder.
+set -euo pipefail
+engram=$(cd "$1" && pwd)/engram
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+unset ENGRAM_DATA
+failures=0
+
+# expect CODE WORDS ARGUMENTS...: runs `engram data ARGUMENTS`; the output must hold WORDS.
+expect() {
+    local code=0 out
+    out=$("$engram" data "${@:3}" 2>&1) || code=$?
+    if [[ $code != "$1" || $out != *"$2"* ]]; then
+        echo "FAILED: engram data ${*:3}: exit $code (not $1), or no '$2' in: $out"
+        failures=$((failures + 1))
+    fi
+}
+
+expect 0 "usage: engram data list" --help
+expect 0 "glyphs         generated" list
+expect 0 "spread       standard deviation" list blobs
+expect 0 "samples    1000 of 16x1x1 floats, 10 classes" check blobs
+expect 0 "samples    50 of 1x28x28 bytes, 5 classes" check glyphs --set classes=5 \
+    --set train=50 --set test=10 --seed 7
+expect 0 "0 of the 10 test samples are training samples too" check glyphs --set train=50 \
+    --set test=10
+expect 0 "sheet.png" show fractals --set train=20 --set classes=2 --out sheet.png
+[[ $(head -c 4 sheet.png) == $'\x89PNG' ]] || { echo "FAILED: sheet.png"; failures=$((failures + 1)); }
+expect 1 "mnist: train-images-idx3-ubyte(.gz) was not found" check mnist
+expect 1 "was not found in $folder/mnist or $folder" check mnist --data-dir "$folder"
+expect 1 "there is no data set 'nothing'; there are blobs" show nothing
+expect 1 "/none/x.png" show blobs --out /none/x.png
+expect 2 "what to do is missing"
+expect 2 "there is no 'dance'" dance
+expect 2 "the name of a data set is missing" check
+expect 2 "--set wants KEY=VALUE, not 'dim'" check blobs --set dim
+expect 2 "blobs: dim: 0 is outside" check blobs --set dim=0
+expect 2 "--seed wants a whole number" check blobs --seed -1
+expect 2 "'--loud' is not known here" check blobs --loud
+expect 2 "--out needs a value" show blobs --out
+
+# The seed decides what is generated, and nothing else does.
+one=$("$engram" data check blobs --seed 1)
+[[ $one == "$("$engram" data check blobs --seed 1)" && $one != "$("$engram" data check blobs)" ]] ||
+    { echo "FAILED: --seed"; failures=$((failures + 1)); }
+exit $((failures > 0))
