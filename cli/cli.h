@@ -15,6 +15,7 @@ int eg_verb_demo(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);
+int eg_verb_scenario(int argc, char **argv);
 
 /* Says why, as "engram: <the error text>", and returns 1. */
 int eg_cli_failed(void);

@@ -20,6 +20,10 @@ static const main_verb main_verbs[] = {
      "measure training and evaluation speed"},
     {"model", eg_verb_model, "NAME [--input CxHxW] [--classes N] [--load FILE] [--save FILE]",
      "show a network's tensors; check or write a weight file"},
+    {"data", eg_verb_data, "list [NAME] | check NAME | show NAME [--out FILE.png] [--data-dir D]",
+     "list, check and look at data sets"},
+    {"scenario", eg_verb_scenario, "check FILE | show FILE [--out FILE.svg] | digest FILE",
+     "prove, show or fingerprint who sees what when"},
     {"list",  eg_verb_list,  "ops|models|optimisers", "list what there is"},
     {"help",  eg_verb_help,  "[NAME | --markdown]", "explain a verb, op, model or optimiser"},
 };
@@ -61,7 +65,7 @@ void eg_cli_print_verbs(void)
         "engram - many devices keep learning new things together, and none of them forgets\n\n"
         "usage: engram VERB ...\n\n");
     for (int i = 0; i < MAIN_N_VERBS; i++)
-        printf("  %-7s %s\n", main_verbs[i].name, main_verbs[i].help);
+        printf("  %-9s %s\n", main_verbs[i].name, main_verbs[i].help);
     printf("\nexit codes: 0 done, 1 failed, 2 called wrongly\n");
 }
 

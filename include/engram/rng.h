@@ -20,13 +20,15 @@ typedef enum eg_purpose {
     EG_FOR_DROPOUT = 3,   /* dropout masks */
     EG_FOR_SELECT = 4,    /* which clients take part */
     EG_FOR_PARTITION = 5, /* which client gets which sample */
-    EG_FOR_TASKS = 6,     /* angles, permutations, task orders, schedules */
+    EG_FOR_TASKS = 6,     /* angles, permutations, schedules */
     EG_FOR_MEMORY = 7,    /* what a memory keeps */
     EG_FOR_REPLAY = 8,    /* what is drawn from a memory */
     EG_FOR_AUGMENT = 9,   /* random crops, flips, cutout */
     EG_FOR_DATA = 10,     /* generated data sets */
     EG_FOR_NOISE = 11,    /* latent codes, prototype noise */
     EG_FOR_TEST = 12,     /* tests and benchmarks */
+    EG_FOR_ORDER = 13,    /* orders of classes and tasks */
+    EG_FOR_ABSENCE = 14,  /* when clients are away */
 } eg_purpose;
 
 typedef struct eg_rng {

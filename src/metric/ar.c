@@ -1,0 +1,28 @@
+/* ar.c - average regret: how far Acc^t stays behind that of the centralized run, over rounds
+ * (pFedGRP, Eq. 6 with the sign of its tables).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "metric/metric.h"
+
+static bool ar(const eg_record *r, const eg_record *reference, int64_t who, double *out)
+{
+    (void)who;
+    double sum = 0, a, b;
+    int64_t n = 0, m = eg_record_n_rows(reference);
+    for (int64_t row = 1; row < eg_record_n_rows(r) && row < m; row++)
+        if (eg_metric_acc_t_at(r, row, &a) && eg_metric_acc_t_at(reference, row, &b)) {
+            sum += b - a;
+            n++;
+        }
+    *out = n > 0 ? sum / (double)n : 0;
+    return n > 0;
+}
+
+const eg_metric eg_metric_ar = {
+    .name = "ar",
+    .help = "average regret against the centralized run",
+    .formula = "AR = 1/T sum over rounds t of Acc^t of centralized - Acc^t",
+    .of_clients = true,
+    .needs_reference = true,
+    .value = ar,
+};

@@ -1,0 +1,25 @@
+/* metric.h - what several metrics share.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_SRC_METRIC_H
+#define EG_SRC_METRIC_H
+
+#include <engram/metric.h>
+
+#include "base/base.h"
+
+/* Acc^t: the clients' pooled accuracies in a row, weighted by the training samples each has
+ * met. */
+bool eg_metric_acc_t_at(const eg_record *r, int64_t row, double *out);
+
+/* Mean, standard deviation and least of the clients' final accuracies. */
+typedef struct eg_client_stats {
+    double mean, sd, worst;
+} eg_client_stats;
+bool eg_metric_client_stats(const eg_record *r, eg_client_stats *out);
+
+/* Mean fall of the tasks learned before the last period; `from_first` takes the best of all
+ * task rows before the last one, else of those from the task's own on. */
+bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *out);
+
+#endif

@@ -1,0 +1,45 @@
+/* registry.c - the list of metrics.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/metric.h>
+#include <engram/opt.h>
+
+#include "base/base.h"
+
+#include <math.h>
+
+// clang-format off
+#define X(name) extern const eg_metric eg_metric_##name;
+#include "list.inc"
+#undef X
+
+const eg_metric *const eg_metrics[] = {
+#define X(name) &eg_metric_##name,
+#include "list.inc"
+#undef X
+    NULL,
+};
+// clang-format on
+
+const eg_metric *eg_metric_find(const char *name)
+{
+    for (const eg_metric *const *m = eg_metrics; *m; m++)
+        if (eg_name_equal((*m)->name, name))
+            return *m;
+    return NULL;
+}
+
+eg_status eg_metric_value(const eg_metric *m, const eg_record *r, const eg_record *reference,
+                          int64_t who, double *out)
+{
+    *out = 0;
+    if (m->needs_reference && !reference)
+        return eg_fail(EG_EINVAL, "%s needs the record of a second run, 'centralized'",
+                       m->name);
+    if (!m->value(r, reference, who, out)) {
+        *out = 0;
+        return eg_fail(EG_ENOENT, "%s has no meaning for this run", m->name);
+    }
+    EG_ASSERT(isfinite(*out));
+    return EG_OK;
+}

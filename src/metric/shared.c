@@ -1,0 +1,63 @@
+/* shared.c - what several metrics share.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "metric/metric.h"
+
+#include <math.h>
+
+bool eg_metric_acc_t_at(const eg_record *r, int64_t row, double *out)
+{
+    double sum = 0, weight = 0, a;
+    for (int64_t c = 0; c < eg_record_n_clients(r); c++) {
+        double n = (double)eg_record_samples(r, row, c);
+        if (n > 0 && eg_record_pooled(r, row, c, &a)) {
+            sum += n * a;
+            weight += n;
+        }
+    }
+    *out = weight > 0 ? sum / weight : 0;
+    return weight > 0;
+}
+
+bool eg_metric_client_stats(const eg_record *r, eg_client_stats *out)
+{
+    int64_t row = eg_record_task_row(r, eg_record_n_periods(r)), n = 0;
+    double sum = 0, spread = 0, a;
+    *out = (eg_client_stats){.worst = 1};
+    for (int64_t c = 0; c < eg_record_n_clients(r); c++)
+        if (eg_record_mean(r, row, c, &a)) {
+            sum += a;
+            out->worst = fmin(out->worst, a);
+            n++;
+        }
+    if (n == 0)
+        return false;
+    out->mean = sum / (double)n;
+    for (int64_t c = 0; c < eg_record_n_clients(r); c++)
+        if (eg_record_mean(r, row, c, &a))
+            spread += (a - out->mean) * (a - out->mean);
+    out->sd = sqrt(spread / (double)n);
+    return true;
+}
+
+bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *out)
+{
+    int64_t last = eg_record_n_periods(r), n = 0;
+    double sum = 0, a;
+    if (last == 0)
+        return false;
+    for (int64_t t = 0; t < eg_record_n_tasks(r); t++) {
+        int64_t own = eg_record_own(r, t);
+        double now, best = 0;
+        if (own == 0 || own == last ||
+            !eg_record_at(r, eg_record_task_row(r, last), who, t, &now))
+            continue;
+        for (int64_t p = from_first ? 1 : own; p < last; p++)
+            if (eg_record_at(r, eg_record_task_row(r, p), who, t, &a))
+                best = fmax(best, a);
+        sum += best - now;
+        n++;
+    }
+    *out = n > 0 ? sum / (double)n : 0;
+    return true;
+}

@@ -1,0 +1,57 @@
+/* fixture.h - small label sets and one-line scenarios for tests.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_SCENARIO_FIXTURE_H
+#define EG_SCENARIO_FIXTURE_H
+
+#include <engram/scenario.h>
+
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* n training samples a class and n/5 test samples, classes by turns, owned by `owners` by
+ * turns. */
+static inline eg_labels fixture_labels(int64_t classes, int64_t n, int32_t owners)
+{
+    eg_labels l = {.classes = classes, .n_train = classes * n, .n_test = classes * (n / 5)};
+    int32_t *train, *test, *group;
+    EG_ASSERT(eg_alloc((size_t)l.n_train, sizeof *train, &train) == EG_OK);
+    EG_ASSERT(eg_alloc((size_t)l.n_test, sizeof *test, &test) == EG_OK);
+    EG_ASSERT(eg_alloc((size_t)l.n_train, sizeof *group, &group) == EG_OK);
+    for (int64_t i = 0; i < l.n_train; i++) {
+        train[i] = (int32_t)(i % classes);
+        group[i] = (int32_t)(i / classes % owners);
+    }
+    for (int64_t i = 0; i < l.n_test; i++)
+        test[i] = (int32_t)(i % classes);
+    l.train = train;
+    l.test = test;
+    l.group = group;
+    return l;
+}
+
+/* A scenario from "kind=class_incremental tasks=5 partition=iid". */
+static inline eg_status fixture_new(const char *words, uint64_t seed, const eg_labels *labels,
+                                    eg_scenario **out)
+{
+    char copy[512], *rest = copy;
+    eg_spec *spec;
+    *out = NULL;
+    EG_TRY(eg_spec_new(&spec));
+    EG_ASSERT(strlen(words) < sizeof copy);
+    memcpy(copy, words, strlen(words) + 1);
+    eg_status status = EG_OK;
+    for (char *word; status == EG_OK && (word = strtok_r(rest, " ", &rest));) {
+        char *value = strchr(word, '=');
+        *value++ = 0;
+        status = eg_spec_set(spec, word, value);
+    }
+    if (status == EG_OK)
+        status = eg_scenario_new(spec, seed, labels, 1, out);
+    eg_spec_free(spec);
+    return status;
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* class_incremental.c - each task brings new classes; all clients change task together.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "scenario/kind/by_class.h"
+
+const eg_kind eg_kind_class_incremental = {
+    .name = "class_incremental",
+    .help = "each task brings new classes; all clients change task together",
+    .opts = eg_by_class_opts,
+    .size = sizeof(eg_by_class_options),
+    .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_COMMON_TASKS |
+              EG_OFFERS_TASK_CLASSES,
+    .clock = EG_CLOCK_ROUND,
+    .order = EG_ORDER_NATURAL,
+    .partition = "dirichlet",
+    .tasks = eg_by_class_tasks,
+    .stages = eg_by_class_stages,
+};

@@ -1,0 +1,230 @@
+/* scenario_test.c - digests of published scenarios, offers, test sets, warps, bad settings.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "scenario/fixture.h"
+#include "scenario/scenario.h"
+#include "test.h"
+
+#include <stdio.h>
+
+static eg_scenario *build_file(const char *folder, const char *name, uint64_t seed,
+                               eg_labels l[8], size_t *n)
+{
+    char path[256];
+    eg_spec *spec;
+    eg_scenario *s;
+    snprintf(path, sizeof path, "%s/%s.yaml", folder, name);
+    assert_ok(eg_spec_load(path, &spec));
+    *n = eg_spec_n_data(spec);
+    assert_true(*n <= 8);
+    for (size_t i = 0; i < *n; i++)
+        assert_ok(eg_labels_published(eg_spec_data(spec, i), &l[i]));
+    assert_ok(eg_scenario_new(spec, seed, l, *n, &s));
+    eg_spec_free(spec);
+    return s;
+}
+
+static void free_labels(eg_labels *l, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        eg_labels_free(&l[i]);
+}
+
+static void assert_pins(const char *folder, int step)
+{
+    char path[256], name[128], want[65], got[65];
+    snprintf(path, sizeof path, "%s/digests.txt", folder);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    for (int i = 0; fscanf(f, "%64s %127s", want, name) == 2; i++) {
+        eg_labels l[8];
+        size_t n;
+        if (i % step != 0)
+            continue;
+        eg_scenario *s = build_file(folder, name, 0, l, &n);
+        assert_ok(eg_scenario_digest(s, got));
+        if (strcmp(got, want) != 0)
+            fail_msg("%s: %s, pinned is %s", name, got, want);
+        eg_scenario_free(s);
+        free_labels(l, n);
+    }
+    fclose(f);
+}
+
+static void test_files_have_their_pinned_digests(void **state)
+{
+    (void)state;
+    assert_pins("tests/scenarios", 1);
+    assert_pins("experiments/scenarios", 7); /* a slow test looks at every one */
+}
+
+static void digest_of(const char *words, uint64_t seed, const eg_labels *l, char out[65])
+{
+    eg_scenario *s;
+    assert_ok(fixture_new(words, seed, l, &s));
+    assert_ok(eg_scenario_digest(s, out));
+    eg_scenario_free(s);
+}
+
+static void test_streams_repeat_for_a_seed_and_differ_for_another(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(20, 100, 5);
+    char words[64], first[65], again[65], other[65];
+    for (const eg_kind *const *k = eg_kinds; *k; k++) {
+        snprintf(words, sizeof words, "kind=%s clients=5%s", (*k)->name,
+                 strcmp((*k)->name, "realtime") == 0 ? " samples=10" : "");
+        digest_of(words, 0, &l, first);
+        digest_of(words, 0, &l, again);
+        digest_of(words, 1, &l, other);
+        assert_string_equal(first, again);
+        assert_string_not_equal(first, other);
+    }
+    eg_labels_free(&l);
+}
+
+static void set_row(void *to, const char *name, const char *value)
+{
+    assert_ok(eg_spec_set(to, name, value));
+}
+
+static void add_row(void *to, const char *name, const char *value)
+{
+    char *text = to;
+    snprintf(text + strlen(text), 2048 - strlen(text), "%s=%s ", name, value);
+}
+
+static void test_a_description_can_be_written_out_and_set_again(void **state)
+{
+    (void)state;
+    eg_spec *a, *b;
+    char first[2048] = "", second[2048] = "";
+    assert_ok(eg_spec_new(&a));
+    assert_ok(eg_spec_new(&b));
+    assert_ok(eg_spec_set(a, "kind", "class-incremental"));
+    assert_ok(eg_spec_set(a, "order", "own"));
+    assert_ok(eg_spec_set(a, "participation", "0.1"));
+    assert_ok(eg_spec_set(a, "partition", "power-law"));
+    assert_ok(eg_spec_set(a, "partition.alpha", "0.3"));
+    eg_spec_each(a, set_row, b);
+    eg_spec_each(a, add_row, first);
+    eg_spec_each(b, add_row, second);
+    assert_string_equal(first, second);
+    assert_non_null(strstr(first, "kind=class_incremental "));
+    assert_non_null(strstr(first, " order=own "));
+    assert_non_null(strstr(first, " partition.alpha=0.3 "));
+    eg_spec_free(a);
+    eg_spec_free(b);
+}
+
+static void test_every_member_has_name_help_and_sane_options(void **state)
+{
+    (void)state;
+    eg_member m;
+    for (size_t i = 0; eg_scenario_kind(i, &m) || eg_scenario_partition(i, &m); i++)
+        assert_true(strlen(m.name) > 0 && strlen(m.help) > 0);
+    for (size_t i = 0; eg_scenario_kind(i, &m); i++)
+        for (const eg_opt *o = m.opts; o && o->name; o++)
+            assert_null(
+                eg_opts_find(eg_scenario_opts(), o->name)); /* no name means two things */
+}
+
+static void test_what_a_scenario_does_not_offer_is_refused_in_words(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 50, 1);
+    eg_scenario *s;
+    assert_ok(fixture_new("kind=realtime clients=2 samples=5", 0, &l, &s));
+    assert_fails(eg_scenario_require(s, "icarl", EG_OFFERS_BOUNDARIES), EG_ENOTSUP,
+                 "icarl needs task boundaries; scenario 'realtime' does not announce them");
+    eg_scenario_free(s);
+    assert_ok(fixture_new("kind=class_incremental tasks=5 clients=2", 0, &l, &s));
+    assert_ok(eg_scenario_require(s, "icarl", EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS));
+    assert_fails(eg_scenario_require(s, "x", EG_OFFERS_TEST_TASKS), EG_ENOTSUP, "at test time");
+    eg_scenario_free(s);
+    assert_ok(
+        fixture_new("kind=class_incremental tasks=5 clients=2 announce=false", 0, &l, &s));
+    assert_fails(eg_scenario_require(s, "x", EG_OFFERS_TASK_IDS), EG_ENOTSUP, "task ids");
+    eg_scenario_free(s);
+    eg_labels_free(&l);
+}
+
+static void test_test_sets_hold_the_classes_of_their_task(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 50, 1);
+    eg_scenario *s;
+    int64_t ids[100], seen[100] = {0};
+    assert_ok(fixture_new("kind=class_incremental tasks=5 clients=2", 0, &l, &s));
+    for (int64_t t = 0; t < 5; t++) {
+        assert_int_equal(eg_scenario_test(s, EG_SERVER, t, ids), 20);
+        for (int i = 0; i < 20; i++) {
+            assert_int_equal(l.test[ids[i]] / 2, t);
+            assert_int_equal(seen[ids[i]]++, 0);
+        }
+    }
+    eg_scenario_free(s);
+    eg_labels_free(&l);
+}
+
+static void test_warps_are_drawn_for_each_task(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 50, 1);
+    eg_scenario *s;
+    assert_ok(fixture_new("kind=domain_rotation tasks=4 clients=2", 0, &l, &s));
+    for (int64_t t = 0; t < 4; t++) {
+        const eg_task *task = eg_scenario_task(s, t);
+        assert_true(task->warp == EG_WARP_ROTATE && task->angle >= 0 && task->angle < 180);
+        assert_true(t == 0 || task->angle != task[-1].angle);
+        assert_int_equal(task->n_classes, 10);
+    }
+    eg_scenario_free(s);
+    assert_ok(
+        fixture_new("kind=domain_permutation tasks=4 clients=2 first_plain=true", 0, &l, &s));
+    assert_int_equal(eg_scenario_task(s, 0)->warp, EG_WARP_NONE);
+    int64_t order[784], seen[784] = {0}, moved = 0;
+    eg_task_permutation(eg_scenario_task(s, 1), 784, order);
+    for (int i = 0; i < 784; i++) {
+        assert_int_equal(seen[order[i]]++, 0);
+        moved += order[i] != i;
+    }
+    assert_true(moved > 700);
+    eg_scenario_free(s);
+    eg_labels_free(&l);
+}
+
+static void test_bad_settings_and_labels_are_one_sentence(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 50, 1), bad = l, none = {.classes = 3};
+    int32_t wild[] = {0, 10};
+    bad.n_train = 2;
+    bad.train = wild;
+    eg_scenario *s;
+    assert_fails(fixture_new("kind=nothing", 0, &l, &s), EG_ENOENT, "no scenario 'nothing'");
+    assert_fails(fixture_new("clients=3", 0, &l, &s), EG_EINVAL, "kind: it must be set before");
+    assert_fails(fixture_new("kind=realtime tasks=3", 0, &l, &s), EG_ENOENT,
+                 "scenario 'realtime' has no option 'tasks'");
+    assert_fails(fixture_new("kind=realtime partition=x", 0, &l, &s), EG_ENOENT,
+                 "partition 'x'");
+    assert_fails(fixture_new("kind=realtime clients=0", 0, &l, &s), EG_EINVAL, "outside [1, ");
+    assert_fails(fixture_new("kind=realtime", 0, &bad, &s), EG_EINVAL, "label 10 of training");
+    assert_fails(fixture_new("kind=realtime", 0, &none, &s), EG_EINVAL, "no training samples");
+    eg_labels_free(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_have_their_pinned_digests),
+        cmocka_unit_test(test_streams_repeat_for_a_seed_and_differ_for_another),
+        cmocka_unit_test(test_a_description_can_be_written_out_and_set_again),
+        cmocka_unit_test(test_every_member_has_name_help_and_sane_options),
+        cmocka_unit_test(test_what_a_scenario_does_not_offer_is_refused_in_words),
+        cmocka_unit_test(test_test_sets_hold_the_classes_of_their_task),
+        cmocka_unit_test(test_warps_are_drawn_for_each_task),
+        cmocka_unit_test(test_bad_settings_and_labels_are_one_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# `engram scenario` from outside: what it says, its exit codes, its picture. $1: the build folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+engram=$1/engram
+files=experiments/scenarios
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+# says CODE WORDS ARGUMENTS...: runs the verb, wants its exit code and its words.
+says() {
+    local want=$1 words=$2 code=0
+    shift 2
+    "$engram" scenario "$@" >"$work/out" 2>&1 || code=$?
+    [ "$code" = "$want" ] || fail "scenario $*: exit code $code, not $want: $(cat "$work/out")"
+    grep -qF -- "$words" "$work/out" || fail "scenario $*: does not say '$words': $(cat "$work/out")"
+}
+
+says 0 "no sample is held by two clients" check $files/fed-a-gem-s-cifar100.yaml
+says 0 "held      50000 of 50000 training samples" check $files/fedspace-100.yaml
+says 0 "60000 samples, by up to 10 clients" check $files/pfedgrp-1-fashion-mnist.yaml
+says 0 "the split leaves them over" check $files/fedcil-emnist-letters.yaml
+says 0 "30 of 120 clients" show $files/fed-a-gem-growing.yaml
+says 0 "wrote $work/a.svg" show $files/fed-a-gem-async-cifar100.yaml --out "$work/a.svg"
+says 0 "$(head -1 $files/digests.txt | cut -d' ' -f1)" digest \
+    "$files/$(head -1 $files/digests.txt | cut -d' ' -f2).yaml"
+python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/a.svg"
+
+says 2 "say check, show or digest"
+says 2 "check needs a file" check
+says 2 "is not a whole number" check $files/fedspace-100.yaml --seed x
+says 2 "--out belongs to show" check $files/fedspace-100.yaml --out x.svg
+says 1 "No such file" check /nowhere.yaml
+printf 'data: mnist\nscenario: {kind: realtime, clientz: 3}\n' >"$work/bad.yaml"
+says 1 "bad.yaml:2:37: scenario 'realtime' has no option 'clientz'" check "$work/bad.yaml"
+printf 'data: mnist\nscenario:\n  kind: realtime\n  clients: 0\n' >"$work/bad.yaml"
+says 1 "bad.yaml:4:12: clients: 0 is outside [1, 1e+06]" check "$work/bad.yaml"
+printf 'data: unheard-of\nscenario: {kind: realtime}\n' >"$work/bad.yaml"
+says 1 "no published label counts of 'unheard-of'" check "$work/bad.yaml"
