@@ -202,10 +202,7 @@ static int bench_parse(int argc, char **argv, bench_options *o)
         }
         static const char *const known[] = {"--peer", "--model", "--batch", "--seconds",
                                             "--isa"};
-        bool takes = false;
-        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            takes |= strcmp(name, known[k]) == 0;
-        if (!takes)
+        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
             return eg_cli_usage("bench", "there is no option '%s'", name);
         value = eg_cli_value("bench", argc, argv, &i);
         if (!value)

@@ -23,6 +23,9 @@ int eg_cli_failed(void);
 int eg_cli_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* True when name is one of n known options. */
+bool eg_cli_knows(const char *name, size_t n, const char *const *known);
+
 /* Walks "--name value" and "--name" arguments: the value of an option that takes one. When it
  * is missing, says so and returns NULL. */
 const char *eg_cli_value(const char *verb, int argc, char **argv, int *i);

@@ -48,6 +48,14 @@ int eg_cli_usage(const char *verb, const char *format, ...)
     return 2;
 }
 
+bool eg_cli_knows(const char *name, size_t n, const char *const *known)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(known[i], name) == 0)
+            return true;
+    return false;
+}
+
 const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
 {
     if (*i + 1 < argc)

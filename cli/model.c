@@ -59,8 +59,9 @@ static int model_parse(int argc, char **argv, model_options *o)
     for (int i = 2; i < argc; i++) {
         const char *name = argv[i], *value;
         char rest;
-        if (strcmp(name, "--input") && strcmp(name, "--classes") && strcmp(name, "--load") &&
-            strcmp(name, "--save") && strcmp(name, "--seed") && strcmp(name, "--set"))
+        static const char *const known[] = {"--input", "--classes", "--load",
+                                            "--save",  "--seed",    "--set"};
+        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
             return eg_cli_usage("model", "there is no option '%s'", name);
         value = eg_cli_value("model", argc, argv, &i);
         if (!value)

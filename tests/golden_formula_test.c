@@ -8,16 +8,16 @@ static void test_values_equal_numpys_bit_by_bit(void **state)
 {
     (void)state;
     static const struct {
-        int t;
         size_t j;
+        int t;
         uint32_t hash;
         float weight, norm; /* scale 1/sqrt(784) on base 0; scale 0.1 on base 1 */
     } known[] = {
         {0, 0, 7350539, -0x1.21a3cap-8f, 0x1.f9aa04p-1f},
-        {0, 1, 402734, -0x1.168674p-5f, 0x1.cf4212p-1f},
-        {7, 2359295, 11831021, 0x1.e03f54p-7f, 0x1.0a8162p+0f},
-        {1003, 98303, 6158842, -0x1.371280p-7f, 0x1.f263fep-1f},
-        {9000, 5, 12604245, 0x1.260f3cp-6f, 0x1.0cdd78p+0f},
+        {1, 0, 402734, -0x1.168674p-5f, 0x1.cf4212p-1f},
+        {2359295, 7, 11831021, 0x1.e03f54p-7f, 0x1.0a8162p+0f},
+        {98303, 1003, 6158842, -0x1.371280p-7f, 0x1.f263fep-1f},
+        {5, 9000, 12604245, 0x1.260f3cp-6f, 0x1.0cdd78p+0f},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         int t = known[i].t;

@@ -1,5 +1,5 @@
-/* golden_model_test.c - training runs against PyTorch's: losses, tensors, and how far they
- * moved. SPDX-License-Identifier: Apache-2.0
+/* golden_model_test.c - training runs against PyTorch's: losses, tensors, their way.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * tools/golden.py made the fixtures; both sides compute weights and batches from one formula.
  */

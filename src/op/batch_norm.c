@@ -1,5 +1,5 @@
-/* batch_norm.c - y = (x - mean) / sqrt(var + eps) * weight + bias with the batch's own
- * statistics. SPDX-License-Identifier: Apache-2.0
+/* batch_norm.c - y = (x - mean) / sqrt(var + eps) * weight + bias by the batch's statistics.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The gradient for x holds the part that flows through the statistics; the second derivative is
  * not defined here.

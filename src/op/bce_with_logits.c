@@ -1,5 +1,5 @@
-/* bce_with_logits.c - mean binary cross entropy of sigmoid(x) with targets t: softplus(x) - x
- * t. SPDX-License-Identifier: Apache-2.0
+/* bce_with_logits.c - mean of softplus(x) - x t: binary cross entropy of sigmoid(x).
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "op/op.h"
 

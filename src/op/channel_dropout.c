@@ -1,5 +1,5 @@
-/* channel_dropout.c - whole channels of x [n, c, ..] dropped when training: its maps scaled by
- * a mask. SPDX-License-Identifier: Apache-2.0
+/* channel_dropout.c - whole channels of x dropped when training: its maps scaled by a mask.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "op/op.h"
 

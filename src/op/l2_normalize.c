@@ -1,5 +1,5 @@
-/* l2_normalize.c - each row of the last axis over its Euclidean norm, x / sqrt(sum x^2 +
- * 1e-24). SPDX-License-Identifier: Apache-2.0
+/* l2_normalize.c - each row of the last axis over its norm: x / sqrt(sum x^2 + 1e-24).
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "op/op.h"
 

@@ -28,13 +28,9 @@ static void linear_plain(const eg_node *y, const double *const *in, double *out)
 static eg_status linear_run(const eg_step *s)
 {
     const eg_shape *y = &s->node->shape;
-    const eg_product_shape d = {
-        .tb = true, .m = y->dim[0], .n = y->dim[1], .k = s->node->in[0]->shape.dim[1]};
-    EG_TRY(eg_dnnl_product(&d, s->in[0]->data, s->in[1]->data, s->out[0]->data));
-    if (s->n_in > 2)
-        s->k->add_row(s->out[0]->data, s->out[0]->data, s->in[2]->data, d.m, d.n);
-    if (s->args)
-        s->k->rectify(s->out[0]->data, s->out[0]->data, 0, (size_t)(d.m * d.n));
+    const int64_t mnk[] = {y->dim[0], y->dim[1], s->node->in[0]->shape.dim[1]};
+    s->k->linear(s->out[0]->data, s->in[0]->data, s->in[1]->data,
+                 s->n_in > 2 ? s->in[2]->data : NULL, s->args != NULL, mnk);
     return EG_OK;
 }
 

@@ -1,5 +1,5 @@
-/* reshape.c - the same elements, in row-major order, with another shape; dx is dy reshaped
- * back. SPDX-License-Identifier: Apache-2.0
+/* reshape.c - the same elements, in row-major order, with another shape.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "op/op.h"
 

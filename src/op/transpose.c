@@ -47,13 +47,14 @@ static eg_status transpose_emit(eg_plan *p, const eg_node *y)
 static eg_node *transpose_sample(eg_graph *g, int i)
 {
     if (i == 0)
-        return eg_transpose(g, eg_sample_input(g, eg_dims(3, 4), -1, 1), (int[]){1, 0});
+        return eg_transpose(g, eg_sample_input(g, eg_dims(3, 4), -1, 1),
+                            (int[EG_MAX_RANK]){1, 0});
     if (i == 1)
         return eg_transpose(g, eg_sample_input(g, eg_dims(2, 3, 4, 5), -1, 1),
-                            (int[]){0, 2, 3, 1});
-    return i == 2
-               ? eg_transpose(g, eg_sample_input(g, eg_dims(2, 3, 4), -1, 1), (int[]){2, 0, 1})
-               : NULL;
+                            (int[EG_MAX_RANK]){0, 2, 3, 1});
+    return i == 2 ? eg_transpose(g, eg_sample_input(g, eg_dims(2, 3, 4), -1, 1),
+                                 (int[EG_MAX_RANK]){2, 0, 1})
+                  : NULL;
 }
 
 const eg_op eg_op_transpose = {.name = "transpose",
@@ -67,7 +68,7 @@ eg_node *eg_transpose(eg_graph *g, eg_node *x, const int *order)
     if (eg_is_poison(x))
         return g->poison;
     transpose t = {{0}};
-    eg_shape s = {.rank = x->shape.rank};
+    eg_shape s = x->shape;
     unsigned seen = 0;
     bool same = true;
     for (int i = 0; i < s.rank; i++) {

@@ -1,5 +1,5 @@
-/* adamw.c - Adam with decay apart from the gradient (Loshchilov and Hutter, 2019), as
- * PyTorch's. SPDX-License-Identifier: Apache-2.0
+/* adamw.c - Adam with decay apart from the gradient (Loshchilov and Hutter, 2019).
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "optim/adam.h"
 

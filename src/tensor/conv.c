@@ -7,8 +7,8 @@
 
 double eg_conv_flops(const eg_conv *c)
 {
-    return 2.0 * (double)(c->n * c->oc * c->oh * c->ow) *
-           (double)(c->ic / c->groups * c->kh * c->kw);
+    int64_t inputs = c->ic / c->groups * c->kh * c->kw; /* of one result */
+    return 2.0 * (double)(c->n * c->oc * c->oh * c->ow) * (double)inputs;
 }
 
 /* Blocks of channels would be filled up with zeros, nearly doubling the work of 10 or 20

@@ -110,28 +110,40 @@ static void batched_tile_one(const batched_tile *t, const eg_conv *c, int out)
     BATCHED_CASES(1, 1)
 }
 
+/* True when COLS places from column j on have their whole window inside the image. */
+static bool batched_is_wide(const eg_conv *c, int64_t j)
+{
+    int64_t first = j * c->stride - c->padding;
+    return COLS > 1 && j + COLS <= c->ow && first >= 0 &&
+           first + (COLS - 1) * c->stride + c->kw <= c->w;
+}
+
+/* The samples past the last whole pair of vectors, one place after the other. */
+static void batched_rest(batched_tile t, const eg_conv *c, int out, int cols)
+{
+    for (int q = 0; q < cols; q++) {
+        batched_tile_one(&t, c, out);
+        t.x += c->stride * c->lanes;
+        t.y += c->lanes;
+    }
+}
+
 /* One row of results of `out` channels, from column 0 to the last. */
 static void batched_row(const batched_tile *row, const eg_conv *c, int out)
 {
     for (int64_t j = 0; j < c->ow;) {
         batched_tile t = *row;
+        bool wide = batched_is_wide(c, j);
         t.cols = batched_inside(j, c->stride, c->padding, c->kw, c->w);
-        batched_range last = batched_inside(j + COLS - 1, c->stride, c->padding, c->kw, c->w);
-        bool wide = COLS > 1 && j + COLS <= c->ow && t.cols.from == 0 && last.to == c->kw;
         for (int64_t v = 0; v < c->lanes; v += VECS * EG_V) {
             t.x = row->x + (j * c->stride - c->padding) * c->lanes + v;
             t.y = row->y + j * c->lanes + v;
-            if (v + VECS * EG_V > c->lanes) {
-                for (int q = 0; q < (wide ? COLS : 1); q++) {
-                    batched_tile_one(&t, c, out);
-                    t.x += c->stride * c->lanes;
-                    t.y += c->lanes;
-                }
-            } else if (wide) {
+            if (v + VECS * EG_V > c->lanes)
+                batched_rest(t, c, out, wide ? COLS : 1);
+            else if (wide)
                 batched_tile_wide(&t, c, out);
-            } else {
+            else
                 batched_tile_pair(&t, c, out);
-            }
         }
         j += wide ? COLS : 1;
     }

@@ -56,8 +56,66 @@ POOL_INLINE eg_vec pool_best(const float *x, const eg_pool_dims *d, const pool_w
     return best;
 }
 
+/* The larger of two; of equals the first, so that the order of comparison does not matter. */
+POOL_INLINE eg_vec pool_larger(eg_vec a, eg_vec b)
+{
+    return pool_choose((eg_ivec)(b > a), b, a);
+}
+
+/* Where the four places of window (i, j) are, for windows of two by two that fill the image. */
+POOL_INLINE void pool_quad(const eg_pool_dims *d, int64_t i, int64_t j, int64_t at[4])
+{
+    at[0] = (2 * i * d->w + 2 * j) * d->pitch;
+    at[1] = at[0] + d->pitch;
+    at[2] = at[0] + d->w * d->pitch;
+    at[3] = at[2] + d->pitch;
+}
+
+POOL_INLINE void pool_max_quads(float *y, const float *x, const eg_pool_dims *d, int lanes)
+{
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            int64_t at[4];
+            pool_quad(d, i, j, at);
+            eg_vec a = pool_larger(pool_load(x + at[0], lanes), pool_load(x + at[1], lanes));
+            eg_vec b = pool_larger(pool_load(x + at[2], lanes), pool_load(x + at[3], lanes));
+            pool_store(y + (i * d->ow + j) * d->pitch, pool_larger(a, b), lanes);
+        }
+}
+
+POOL_INLINE void pool_max_back_quads(float *dx, const float *x, const float *dy,
+                                     const eg_pool_dims *d, int lanes)
+{
+    for (int64_t i = 0; i < d->oh; i++)
+        for (int64_t j = 0; j < d->ow; j++) {
+            int64_t at[4];
+            pool_quad(d, i, j, at);
+            eg_vec v[4], g = pool_load(dy + (i * d->ow + j) * d->pitch, lanes);
+            for (int k = 0; k < 4; k++)
+                v[k] = pool_load(x + at[k], lanes);
+            eg_vec best = pool_larger(pool_larger(v[0], v[1]), pool_larger(v[2], v[3]));
+            eg_ivec open = (eg_ivec)(best == best);
+            for (int k = 0; k < 4; k++) {
+                eg_ivec here = open & (eg_ivec)(v[k] == best);
+                open &= ~here;
+                pool_store(dx + at[k], (eg_vec)(here & (eg_ivec)g), lanes);
+            }
+        }
+}
+
+/* Windows that neither meet nor leave a place out: every place is written exactly once. */
+POOL_INLINE bool pool_tiles(const eg_pool_dims *d)
+{
+    return d->stride == d->kernel && d->padding == 0 && d->oh * d->kernel == d->h &&
+           d->ow * d->kernel == d->w;
+}
+
 POOL_INLINE void pool_max(float *y, const float *x, const eg_pool_dims *d, int lanes)
 {
+    if (pool_tiles(d) && d->kernel == 2) {
+        pool_max_quads(y, x, d, lanes);
+        return;
+    }
     for (int64_t i = 0; i < d->oh; i++)
         for (int64_t j = 0; j < d->ow; j++) {
             pool_window o = pool_window_at(d, i, j);
@@ -75,6 +133,10 @@ POOL_INLINE void pool_zero(float *dx, const eg_pool_dims *d, int lanes)
 POOL_INLINE void pool_max_back(float *dx, const float *x, const float *dy,
                                const eg_pool_dims *d, int lanes)
 {
+    if (pool_tiles(d) && d->kernel == 2) {
+        pool_max_back_quads(dx, x, dy, d, lanes);
+        return;
+    }
     pool_zero(dx, d, lanes);
     for (int64_t i = 0; i < d->oh; i++)
         for (int64_t j = 0; j < d->ow; j++) {

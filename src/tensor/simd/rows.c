@@ -133,17 +133,6 @@ void EG_KERNEL(column_max)(float *y, const float *x, int64_t rows, int64_t cols)
     }
 }
 
-void EG_KERNEL(add_row)(float *y, const float *x, const float *row, int64_t rows, int64_t cols)
-{
-    for (int64_t i = 0; i < rows; i++) {
-        const float *a = x + i * cols;
-        float *out = y + i * cols;
-#pragma GCC ivdep
-        for (int64_t j = 0; j < cols; j++)
-            out[j] = a[j] + row[j];
-    }
-}
-
 /* y = exp(x - max); returns the sum. */
 static float rows_exp(float *restrict y, const float *restrict x, float max, int64_t n)
 {
