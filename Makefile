@@ -35,8 +35,8 @@ test-slow: build ## run the long tests, the threaded ones under ThreadSanitizer,
 	$(still) $(call ctest,tsan,threaded)
 	tools/fuzz all 60
 
-bench: build ## measure speed, beside PyTorch where it is installed
-	tools/setup build
+bench: build ## measure speed, beside PyTorch, which it installs
+	tools/setup build torch
 	$(call build,release)
 	build/release/engram bench --peer torch
 

@@ -13,7 +13,7 @@ typedef struct bench_options {
     const char *peer, *model;
     int64_t batch;
     double seconds;
-    bool layers, json;
+    bool layers, data, json;
 } bench_options;
 
 typedef struct bench_row {
@@ -196,6 +196,10 @@ static int bench_parse(int argc, char **argv, bench_options *o)
             o->layers = true;
             continue;
         }
+        if (strcmp(name, "--data") == 0) {
+            o->data = true;
+            continue;
+        }
         if (strcmp(name, "--json") == 0) {
             o->json = true;
             continue;
@@ -232,6 +236,8 @@ int eg_verb_bench(int argc, char **argv)
         return wrong;
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
+    if (o.data)
+        return bench_data(o.seconds) == EG_OK ? 0 : eg_cli_failed();
     bench_peer peer = {0};
     eg_status s = o.peer ? bench_peer_open(&peer, o.peer) : EG_OK;
     if (s == EG_OK)

@@ -23,6 +23,9 @@ void bench_job_close(bench_job *j);
 /* One step: forward, and when training backward and the optimiser's update. */
 eg_status bench_job_step(bench_job *j);
 
+/* Prints how long batches take to assemble, beside a training step of cnn-small. */
+eg_status bench_data(double seconds);
+
 /* A program beside ours that measures the same, spoken to through pipes. */
 typedef struct bench_peer {
     int pid;

@@ -9,6 +9,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The text of a key in a line of JSON, or "?". */
+static void bench_peer_text(const char *line, const char *key, char out[64])
+{
+    const char *at = strstr(line, key);
+    snprintf(out, 64, "%.*s", at ? (int)strcspn(at + strlen(key), "\"") : 1,
+             at ? at + strlen(key) : "?");
+}
+
+/* Makes the peer's first line short: which version, which BLAS. */
+static void bench_peer_name(bench_peer *p)
+{
+    char name[64], version[64], blas[64];
+    bench_peer_text(p->about, "\"peer\": \"", name);
+    bench_peer_text(p->about, "\"version\": \"", version);
+    bench_peer_text(p->about, "\"blas\": \"", blas);
+    snprintf(p->about, sizeof p->about, "%s %s, BLAS %s%s", name, version, blas,
+             strcmp(blas, "reference") == 0 ? " (slow: install libopenblas0-pthread)" : "");
+}
+
 eg_status bench_peer_open(bench_peer *p, const char *name)
 {
     memset(p, 0, sizeof *p);
@@ -35,7 +54,7 @@ eg_status bench_peer_open(bench_peer *p, const char *name)
     if (!p->to || !p->from || !fgets(p->about, sizeof p->about, p->from))
         return eg_fail(EG_ENOENT, "the peer '%s' does not answer: is python3-%s installed?",
                        name, name);
-    p->about[strcspn(p->about, "\n")] = 0;
+    bench_peer_name(p);
     return EG_OK;
 }
 

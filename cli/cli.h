@@ -23,6 +23,10 @@ int eg_cli_failed(void);
 int eg_cli_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Prints all verbs; one of them with its usage, false if there is no such verb. */
+void eg_cli_print_verbs(void);
+bool eg_cli_print_verb(const char *name);
+
 /* True when name is one of n known options. */
 bool eg_cli_knows(const char *name, size_t n, const char *const *known);
 

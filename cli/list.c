@@ -2,45 +2,40 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli.h"
-
-#include <engram/model.h>
-#include <engram/op.h>
-#include <engram/optim.h>
+#include "family.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void eg_cli_print_verbs(void);
-bool eg_cli_print_verb(const char *name);
-
-/* Prints a line of a list: plain or as a row of a Markdown table. */
-static void list_line(const char *name, const char *help, bool markdown)
+static const cli_family *list_find(const char *plural)
 {
-    printf(markdown ? "| `%s` | %s |\n" : "  %-22s %s\n", name, help);
+    for (const cli_family *f = cli_families; f->plural; f++)
+        if (strcmp(f->plural, plural) == 0)
+            return f;
+    return NULL;
 }
 
-static bool list_family(const char *family, bool markdown)
+/* Says what is wrong with a call of list, with the names of all families. */
+static int list_wrong(const char *what)
 {
-    if (strcmp(family, "ops") == 0)
-        for (size_t i = 0; eg_op_name(i); i++)
-            list_line(eg_op_name(i), eg_op_help(i), markdown);
-    else if (strcmp(family, "models") == 0)
-        for (size_t i = 0; eg_models[i]; i++)
-            list_line(eg_models[i]->name, eg_models[i]->help, markdown);
-    else if (strcmp(family, "optimisers") == 0)
-        for (size_t i = 0; eg_optims[i]; i++)
-            list_line(eg_optims[i]->name, eg_optims[i]->help, markdown);
-    else
-        return false;
-    return true;
+    char names[256] = "";
+    for (const cli_family *f = cli_families; f->plural; f++) {
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", f->plural);
+    }
+    if (what)
+        return eg_cli_usage("list", "'%s' is none of %s", what, names);
+    return eg_cli_usage("list", "one of these is needed: %s", names);
 }
 
 int eg_verb_list(int argc, char **argv)
 {
-    if (argc != 2)
-        return eg_cli_usage("list", "one kind is needed: ops, models or optimisers");
-    if (!list_family(argv[1], false))
-        return eg_cli_usage("list", "'%s' is none of ops, models, optimisers", argv[1]);
+    const cli_family *f = argc == 2 ? list_find(argv[1]) : NULL;
+    if (!f)
+        return list_wrong(argc == 2 ? argv[1] : NULL);
+    cli_member m;
+    for (size_t i = 0; f->at(i, &m); i++)
+        printf("  %-22s %s\n", m.name, m.help);
     return 0;
 }
 
@@ -53,35 +48,76 @@ static void list_options(const eg_opt *opts)
     }
 }
 
-/* One op, model or optimiser with its options. */
+/* Explains every member with this name. */
 static bool list_explain(const char *name)
 {
-    for (size_t i = 0; eg_op_name(i); i++)
-        if (eg_name_equal(eg_op_name(i), name)) {
-            printf("op %s: %s\n", eg_op_name(i), eg_op_help(i));
-            return true;
+    bool found = false;
+    cli_member m;
+    for (const cli_family *f = cli_families; f->plural; f++)
+        for (size_t i = 0; f->at(i, &m); i++) {
+            if (!eg_name_equal(m.name, name))
+                continue;
+            found = true;
+            printf("%s %s: %s\n", f->singular, m.name, m.help);
+            if (m.formula)
+                printf("  %s\n", m.formula);
+            list_options(m.opts);
+            if (f->shared) {
+                printf("options of every %s:\n", f->singular);
+                list_options(f->shared());
+            }
         }
-    const eg_model *m = eg_model_find(name);
-    if (m) {
-        printf("model %s: %s\n", m->name, m->help);
-        list_options(m->opts);
-    }
-    const eg_optim *o = eg_optim_find(name);
-    if (o) {
-        printf("optimiser %s: %s\n", o->name, o->help);
-        list_options(o->opts);
-    }
-    return m || o;
+    return found;
 }
 
-static void list_markdown(void)
+/* The next cell of a Markdown table, between quotes; a bar in the text would end it. */
+static void list_cell(const char *text, const char *quote)
 {
-    static const char *const families[] = {"ops", "models", "optimisers"};
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        printf("## %s\n\n| name | what it is |\n|---|---|\n", families[i]);
-        list_family(families[i], true);
+    printf(" %s", quote);
+    for (; *text; text++)
+        printf(*text == '|' ? "\\|" : "%c", *text);
+    printf("%s |", quote);
+}
+
+static void list_option_table(const char *title, const eg_opt *opts)
+{
+    char text[EG_OPT_TEXT_SIZE];
+    if (!opts || !opts->name)
+        return;
+    printf("\n### %s\n\n| option | what it does | type, default, range |\n|---|---|---|\n",
+           title);
+    for (const eg_opt *o = opts; o->name; o++) {
+        eg_opt_describe(o, text);
+        printf("|");
+        list_cell(o->name, "`");
+        list_cell(o->help, "");
+        list_cell(text, "");
         printf("\n");
     }
+}
+
+static void list_markdown(const cli_family *f)
+{
+    cli_member m;
+    bool formulas = f->at(0, &m) && m.formula;
+    printf("## %s\n\n| name | what it is |%s\n|---|---|%s\n", f->plural,
+           formulas ? " formula |" : "", formulas ? "---|" : "");
+    for (size_t i = 0; f->at(i, &m); i++) {
+        printf("|");
+        list_cell(m.name, "`");
+        list_cell(m.help, "");
+        if (m.formula)
+            list_cell(m.formula, "`");
+        printf("\n");
+    }
+    for (size_t i = 0; f->at(i, &m); i++)
+        list_option_table(m.name, m.opts);
+    if (f->shared) {
+        char title[64];
+        snprintf(title, sizeof title, "every %s", f->singular);
+        list_option_table(title, f->shared());
+    }
+    printf("\n");
 }
 
 int eg_verb_help(int argc, char **argv)
@@ -91,10 +127,12 @@ int eg_verb_help(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "--markdown") == 0) {
-        list_markdown();
+        for (const cli_family *f = cli_families; f->plural; f++)
+            list_markdown(f);
         return 0;
     }
-    if (!eg_cli_print_verb(argv[1]) && !list_explain(argv[1]))
-        return eg_cli_usage("help", "there is no verb, op, model or optimiser '%s'", argv[1]);
+    bool verb = eg_cli_print_verb(argv[1]);
+    if (!list_explain(argv[1]) && !verb)
+        return eg_cli_usage("help", "nothing here is called '%s'", argv[1]);
     return 0;
 }

@@ -15,17 +15,22 @@ typedef struct main_verb {
 
 // clang-format off
 static const main_verb main_verbs[] = {
-    {"demo",  eg_verb_demo,  "", "train a small network on generated data"},
-    {"bench", eg_verb_bench, "[--peer torch] [--layers] [--model NAME] [--batch N] [--json]",
+    {"demo",  eg_verb_demo,  "[--model NAME] [--epochs N] [--lr X] [--set 'KEY=VALUE ...']",
+     "train networks on generated characters"},
+    {"bench", eg_verb_bench, "[--peer torch] [--model NAME] [--batch N] [--seconds S] [--isa NAME] [--json]\n"
+     "       engram bench --layers [--model NAME] [--batch N] | --data",
      "measure training and evaluation speed"},
-    {"model", eg_verb_model, "NAME [--input CxHxW] [--classes N] [--load FILE] [--save FILE]",
+    {"model", eg_verb_model, "NAME [--input CxHxW] [--classes N] [--set 'KEY=VALUE ...'] [--seed N]\n"
+     "       [--load FILE] [--save FILE]",
      "show a network's tensors; check or write a weight file"},
-    {"data", eg_verb_data, "list [NAME] | check NAME | show NAME [--out FILE.png] [--data-dir D]",
+    {"data", eg_verb_data, "list [NAME] | check NAME | show NAME [--out FILE.png]\n"
+     "       check and show take [--data-dir DIR] [--set KEY=VALUE] [--seed N]",
      "list, check and look at data sets"},
-    {"scenario", eg_verb_scenario, "check FILE | show FILE [--out FILE.svg] | digest FILE",
+    {"scenario", eg_verb_scenario, "check|show|digest FILE [--out FILE.svg] [--seed N] [--real]",
      "prove, show or fingerprint who sees what when"},
-    {"list",  eg_verb_list,  "ops|models|optimisers", "list what there is"},
-    {"help",  eg_verb_help,  "[NAME | --markdown]", "explain a verb, op, model or optimiser"},
+    {"list",  eg_verb_list,  "ops|models|optimisers|data|scenarios|partitioners|metrics",
+     "list what there is"},
+    {"help",  eg_verb_help,  "[NAME | --markdown]", "explain a verb or anything that is listed"},
 };
 // clang-format on
 
@@ -63,9 +68,6 @@ const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
     eg_cli_usage(verb, "%s needs a value", argv[*i]);
     return NULL;
 }
-
-void eg_cli_print_verbs(void);
-bool eg_cli_print_verb(const char *name);
 
 void eg_cli_print_verbs(void)
 {

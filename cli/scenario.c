@@ -4,6 +4,8 @@
 #include "scenario.h"
 #include "cli.h"
 
+#include <engram/data.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@ enum { SCENARIO_MAX_SOURCES = 64 };
 typedef struct scenario_options {
     const char *job, *file, *out;
     uint64_t seed;
+    bool real; /* labels from the data's own files, not from published counts */
 } scenario_options;
 
 /* A scenario with everything it was built from. */
@@ -31,8 +34,38 @@ static void scenario_close(scenario_case *c)
     eg_spec_free(c->spec);
 }
 
-static eg_status scenario_open(scenario_case *c, const scenario_options *o,
-                               eg_labels_source labels)
+/* The labels of a data set's own files or generator. */
+static eg_status scenario_real_labels(const char *data, eg_labels *out)
+{
+    const eg_dataset *set = eg_dataset_find(data);
+    eg_table train = {0}, test = {0};
+    eg_status s = set ? eg_dataset_load(set, NULL, NULL, EG_TRAIN, &train) : EG_ENOENT;
+    if (s == EG_OK)
+        s = eg_dataset_load(set, NULL, NULL, EG_TEST, &test);
+    if (s == EG_OK) {
+        *out = (eg_labels){.n_train = train.n,
+                           .n_test = test.n,
+                           .classes = train.classes,
+                           .train = train.y,
+                           .test = test.y,
+                           .group = train.group};
+        train.y = test.y = train.group = NULL; /* they are the labels' now */
+    }
+    eg_table_fini(&train);
+    eg_table_fini(&test);
+    return s;
+}
+
+/* Published counts where there are any, so that every machine builds the same scenario; the
+ * data itself when it is asked for or nothing is published. */
+static eg_status scenario_labels(const scenario_options *o, const char *data, eg_labels *out)
+{
+    if (!o->real && eg_labels_published(data, out) == EG_OK)
+        return EG_OK;
+    return scenario_real_labels(data, out);
+}
+
+static eg_status scenario_open(scenario_case *c, const scenario_options *o)
 {
     EG_TRY(eg_spec_load(o->file, &c->spec));
     size_t n = eg_spec_n_data(c->spec);
@@ -40,7 +73,8 @@ static eg_status scenario_open(scenario_case *c, const scenario_options *o,
         return eg_fail(EG_EINVAL, "%s: %zu data sources are more than %d", o->file, n,
                        SCENARIO_MAX_SOURCES);
     for (; c->n < n; c->n++)
-        EG_TRY(eg_blame(labels(eg_spec_data(c->spec, c->n), &c->labels[c->n]), "%s", o->file));
+        EG_TRY(eg_blame(scenario_labels(o, eg_spec_data(c->spec, c->n), &c->labels[c->n]), "%s",
+                        o->file));
     return eg_blame(eg_scenario_new(c->spec, o->seed, c->labels, n, &c->s), "%s", o->file);
 }
 
@@ -120,10 +154,10 @@ static eg_status scenario_show(const scenario_case *c, const scenario_options *o
     return status;
 }
 
-static eg_status scenario_run(const scenario_options *o, eg_labels_source labels)
+static eg_status scenario_run(const scenario_options *o)
 {
     scenario_case c = {0};
-    eg_status status = scenario_open(&c, o, labels);
+    eg_status status = scenario_open(&c, o);
     if (status == EG_OK && strcmp(o->job, "digest") == 0) {
         char digest[65];
         status = eg_scenario_digest(c.s, digest);
@@ -151,6 +185,8 @@ static int scenario_parse(int argc, char **argv, scenario_options *o)
             o->seed = strtoull(value, &end, 10);
             if (*value < '0' || *value > '9' || *end)
                 return eg_cli_usage("scenario", "--seed: '%s' is not a whole number", value);
+        } else if (strcmp(argv[i], "--real") == 0) {
+            o->real = true;
         } else if (argv[i][0] == '-') {
             return eg_cli_usage("scenario", "there is no option '%s'", argv[i]);
         } else if (!o->job) {
@@ -171,16 +207,11 @@ static int scenario_parse(int argc, char **argv, scenario_options *o)
     return 0;
 }
 
-int eg_scenario_main(eg_labels_source labels, int argc, char **argv)
+int eg_verb_scenario(int argc, char **argv)
 {
     scenario_options o = {0};
     int code = scenario_parse(argc, argv, &o);
     if (code != 0 || !o.job || !o.file)
         return 2;
-    return scenario_run(&o, labels) == EG_OK ? 0 : eg_cli_failed();
-}
-
-int eg_verb_scenario(int argc, char **argv)
-{
-    return eg_scenario_main(eg_labels_published, argc, argv);
+    return scenario_run(&o) == EG_OK ? 0 : eg_cli_failed();
 }

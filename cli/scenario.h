@@ -8,12 +8,6 @@
 
 #include <stdio.h>
 
-/* Where labels come from; what it makes is freed by eg_labels_free. */
-typedef eg_status (*eg_labels_source)(const char *data, eg_labels *out);
-
-/* The verb with labels from a source of its own; eg_verb_scenario uses published counts. */
-int eg_scenario_main(eg_labels_source labels, int argc, char **argv);
-
 /* What is drawn: for some clients and every round, the stage and whether it takes part. */
 typedef struct scenario_chart {
     const eg_scenario *s;

@@ -106,15 +106,15 @@ int x_never(const int *p)
 }
 END
 finds src/io/x.c 8 "null pointer"
-write src/io/x.c <<<'int x_seven(int a, int b, int c, int d, int e, int f, int g);
-int x_seven(int a, int b, int c, int d, int e, int f, int g)
+write src/io/x.c <<<'int x_nine(int a, int b, int c, int d, int e, int f, int g, int h, int i);
+int x_nine(int a, int b, int c, int d, int e, int f, int g, int h, int i)
 {
     return a + b + c + d + e + f + g;
 }'
-finds src/io/x.c 5 "exceeds recommended size.*: 7 parameters"
+finds src/io/x.c 5 "exceeds recommended size.*: 9 parameters"
 write src/io/x.c <<<'/* size: a kernel takes what it takes. */
-int x_seven(int a, int b, int c, int d, int e, int f, int g);
-int x_seven(int a, int b, int c, int d, int e, int f, int g)
+int x_nine(int a, int b, int c, int d, int e, int f, int g, int h, int i);
+int x_nine(int a, int b, int c, int d, int e, int f, int g, int h, int i)
 {
     return a + b + c + d + e + f + g;
 }'

@@ -40,4 +40,4 @@ says 1 "bad.yaml:2:37: scenario 'realtime' has no option 'clientz'" check "$work
 printf 'data: mnist\nscenario:\n  kind: realtime\n  clients: 0\n' >"$work/bad.yaml"
 says 1 "bad.yaml:4:12: clients: 0 is outside [1, 1e+06]" check "$work/bad.yaml"
 printf 'data: unheard-of\nscenario: {kind: realtime}\n' >"$work/bad.yaml"
-says 1 "no published label counts of 'unheard-of'" check "$work/bad.yaml"
+says 1 "there is no data set 'unheard-of'" check "$work/bad.yaml"

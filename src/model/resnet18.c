@@ -1,5 +1,5 @@
 /* resnet18.c - ResNet-18 (He et al., 2016) for 32x32 images, widths 64 to 512.
- * classes. SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "model/layers.h"
 

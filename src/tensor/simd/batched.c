@@ -113,9 +113,9 @@ static void batched_tile_one(const batched_tile *t, const eg_conv *c, int out)
 /* True when COLS places from column j on have their whole window inside the image. */
 static bool batched_is_wide(const eg_conv *c, int64_t j)
 {
-    int64_t first = j * c->stride - c->padding;
-    return COLS > 1 && j + COLS <= c->ow && first >= 0 &&
-           first + (COLS - 1) * c->stride + c->kw <= c->w;
+    int64_t first = j * c->stride - c->padding, last = first + (COLS - 1) * c->stride;
+    bool inside = first >= 0 && last + c->kw <= c->w && j + COLS <= c->ow;
+    return inside && COLS > 1;
 }
 
 /* The samples past the last whole pair of vectors, one place after the other. */

@@ -1,0 +1,34 @@
+/* engram/engram.h - all of engram's public headers.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Who owns what:
+ * 1. What you _new, you _free; what else must be released says so, and with what, in its
+ *    header. Nothing is reference-counted.
+ * 2. A pointer you get otherwise is borrowed, and const unless you are to write there; its
+ *    header says until when.
+ * 3. A graph owns every node recorded in it, a plan every byte it computes with; freeing one
+ *    frees them all.
+ * 4. A model's parameters, and their gradients, are one contiguous array each, so that sending,
+ *    averaging, saving and clipping are one loop.
+ * 5. A component's state is `size` zeroed bytes that its maker allocates, fills with options,
+ *    and frees.
+ */
+#ifndef EG_ENGRAM_H
+#define EG_ENGRAM_H
+
+#include <engram/base.h>
+#include <engram/data.h>
+#include <engram/graph.h>
+#include <engram/metric.h>
+#include <engram/model.h>
+#include <engram/op.h>
+#include <engram/opt.h>
+#include <engram/optim.h>
+#include <engram/params.h>
+#include <engram/program.h>
+#include <engram/rng.h>
+#include <engram/safetensors.h>
+#include <engram/scenario.h>
+#include <engram/transform.h>
+
+#endif
