@@ -57,7 +57,8 @@ static eg_node *conv2d_sample_norms(eg_graph *g, const eg_node *y, eg_node *dy, 
     return wrt == 2 ? eg_bias_sample_norms(g, dy) : NULL;
 }
 
-/* Shapes that take every path: few and odd channels, stride, padding, groups, 1x1, 5x5. */
+/* Shapes that take every path: few and odd channels, stride, padding, groups, 1x1, 5x5,
+ * 3x3 with whole blocks. */
 static eg_node *conv2d_sample(eg_graph *g, int i)
 {
     static const struct {
@@ -72,6 +73,7 @@ static eg_node *conv2d_sample(eg_graph *g, int i)
         {2, 6, 5, 5, 4, 3, {.stride = 1, .padding = 1, .groups = 2}, true},
         {1, 5, 1, 1, 3, 1, {.stride = 1}, false},
         {2, 4, 9, 8, 3, 4, {.stride = 2, .padding = 1}, true},
+        {1, 16, 6, 7, 32, 3, {.stride = 1, .padding = 1}, true},
     };
     if (i >= (int)(sizeof s / sizeof *s))
         return NULL;

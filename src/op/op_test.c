@@ -4,13 +4,14 @@
  * Rules are checked in double precision against central differences; kernels against the double
  * form, from inputs in every layout. An argument names the instruction set to test.
  */
-#include "test.h"
+#include "guard.h"
 
 #include "op/op.h"
-#include "tensor/plan_private.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 enum { MAX_LEAVES = 8 };
 
@@ -168,8 +169,8 @@ static bool second_order_gap(probe *p, double *gap)
 }
 
 /* The largest gap between a plan's outputs and the double form, relative to the largest value.
- */
-static double kernel_gap(probe *p, size_t n, eg_node *const *nodes)
+ * Every buffer ends, or begins, at a protected page. */
+static double kernel_gap(probe *p, size_t n, eg_node *const *nodes, bool end)
 {
     char name[32];
     for (size_t k = 0; k < n; k++) {
@@ -178,6 +179,7 @@ static double kernel_gap(probe *p, size_t n, eg_node *const *nodes)
     }
     eg_plan *plan;
     assert_ok(eg_compile(p->g, &plan));
+    guard pages = guard_plan(plan, end);
     for (size_t k = 0; k < p->g->n_nodes; k++) {
         const eg_node *x = p->g->nodes[k];
         if (x->op != &eg_op_input)
@@ -206,6 +208,7 @@ static double kernel_gap(probe *p, size_t n, eg_node *const *nodes)
         free(want);
     }
     eg_plan_free(plan);
+    guard_free(&pages);
     return worst;
 }
 
@@ -315,9 +318,11 @@ static void check_kernels(eg_layout layout)
                 eg_gradients(p.g, p.scalar, p.n_leaves, p.leaves, nodes + 1);
                 n += p.n_leaves;
             }
-            double gap = kernel_gap(&p, n, nodes);
-            if (!(gap <= 2e-5))
-                fail_msg("%s, sample %d: kernel off by %g", e->op->name, i, gap);
+            for (int end = 0; end < 2; end++) {
+                double gap = kernel_gap(&p, n, nodes, end);
+                if (!(gap <= 2e-5))
+                    fail_msg("%s, sample %d: kernel off by %g", e->op->name, i, gap);
+            }
             eg_graph_free(p.g);
         }
 }
@@ -385,7 +390,32 @@ static void test_a_broken_kernel_is_seen(void **state)
     eg_op wrong = eg_op_add;
     wrong.emit = wrong_emit;
     p.y->op = &wrong;
-    assert_true(kernel_gap(&p, 1, &p.y) > 1e-3);
+    assert_true(kernel_gap(&p, 1, &p.y, true) > 1e-3);
+    eg_graph_free(p.g);
+}
+
+/* And a write of one float past the end. */
+static void test_a_stray_write_is_seen(void **state)
+{
+    (void)state;
+    probe p;
+    eg_plan *plan;
+    assert_true(probe_open(&p, &eg_op_add, 0, EG_PLAIN));
+    eg_output(p.g, "y", p.y);
+    assert_ok(eg_compile(p.g, &plan));
+    guard pages = guard_plan(plan, true);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        float *y = (float *)eg_plan_output(plan, "y");
+        y[eg_shape_size(p.y->shape)] = 1;
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    eg_plan_free(plan);
+    guard_free(&pages);
     eg_graph_free(p.g);
 }
 
@@ -444,6 +474,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_kernel_agrees_with_the_batch_innermost),
         cmocka_unit_test(test_a_broken_rule_is_seen_for_every_op),
         cmocka_unit_test(test_a_broken_kernel_is_seen),
+        cmocka_unit_test(test_a_stray_write_is_seen),
         cmocka_unit_test(test_a_fused_backward_says_that_it_ends_there),
         cmocka_unit_test(test_wrong_shapes_are_said_with_their_numbers),
         cmocka_unit_test(test_an_index_out_of_range_is_an_error_of_the_run),

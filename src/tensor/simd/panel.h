@@ -1,0 +1,36 @@
+/* panel.h - the layout of Winograd's matrices: columns in panels that fit the registers.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_PANEL_H
+#define EG_PANEL_H
+
+#include "tensor/simd/simd.h"
+
+/* Vectors in a panel, and the rows of a product that are computed at once: their sums, a row of
+ * factors and one number for all lanes fill the registers. */
+#if defined(__AVX512F__)
+enum { PANEL = 4, PANEL_ROWS = 6 };
+#elif defined(__AVX2__)
+enum { PANEL = 2, PANEL_ROWS = 6 };
+#else
+enum { PANEL = 1, PANEL_ROWS = 4 };
+#endif
+
+/* Vectors in the panel that begins with block b of so many. */
+static inline int64_t panel_width(int64_t b, int64_t blocks)
+{
+    return blocks - b < PANEL ? blocks - b : PANEL;
+}
+
+/* One block's column of vectors in a matrix of panels. */
+typedef struct panel_column {
+    int64_t at, step; /* vectors to its first row, and from row to row */
+} panel_column;
+
+static inline panel_column panel_find(int64_t b, int64_t blocks, int64_t rows)
+{
+    int64_t first = b / PANEL * PANEL;
+    return (panel_column){first * rows + b % PANEL, panel_width(first, blocks)};
+}
+
+#endif
