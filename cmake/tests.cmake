@@ -9,11 +9,11 @@ enable_testing()
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 
-# Labels a test by the words in its name.
+# Labels a test by the words in its name, or as it is told.
 function(eg_label name)
   set(labels fast)
   set(timeout 300)
-  if(name MATCHES "_slow_")
+  if(name MATCHES "_slow_" OR "slow" IN_LIST ARGN)
     set(labels slow)
     set(timeout 1800)
   endif()
@@ -38,6 +38,26 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*_test.c tests/*_test.c)
 foreach(source IN LISTS sources)
   eg_test(${source})
 endforeach()
+
+# run_test counts the allocations of our own objects; shared libraries are not led astray.
+foreach(call malloc calloc realloc aligned_alloc posix_memalign free)
+  target_link_options(run_test PRIVATE -Wl,--wrap=${call})
+endforeach()
+
+# Registers a test once more for an instruction set; where the machine lacks it, it is skipped.
+function(eg_test_isa test isa label)
+  set(name ${test}_${isa})
+  add_test(NAME ${name} COMMAND ${test} ${isa} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  eg_label(${name} ${label})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()
+
+foreach(test op_test golden_ops_test)
+  eg_test_isa(${test} avx2 fast)
+  eg_test_isa(${test} plain fast)
+endforeach()
+eg_test_isa(golden_model_test avx2 fast)
+eg_test_isa(golden_model_test plain slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
 foreach(script IN LISTS scripts)

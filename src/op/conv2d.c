@@ -57,7 +57,7 @@ static eg_node *conv2d_sample_norms(eg_graph *g, const eg_node *y, eg_node *dy, 
     return wrt == 2 ? eg_bias_sample_norms(g, dy) : NULL;
 }
 
-/* Shapes that take every path: few and odd channels, stride, padding, groups, 1x1, 5x5,
+/* Shapes that take every path: few and odd channels, stride, padding, groups, 1x1, 5x5, 3x5,
  * 3x3 with whole blocks. */
 static eg_node *conv2d_sample(eg_graph *g, int i)
 {
@@ -65,22 +65,25 @@ static eg_node *conv2d_sample(eg_graph *g, int i)
         int64_t n, ic, h, w, oc, k;
         eg_window win;
         bool bias;
+        int64_t wider; /* the kernel, than it is high */
     } s[] = {
-        {2, 3, 6, 5, 4, 3, {.stride = 1, .padding = 1}, true},
-        {2, 1, 7, 7, 5, 5, {.stride = 1, .padding = 2}, true},
-        {1, 17, 5, 4, 18, 3, {.stride = 2, .padding = 1}, false},
-        {2, 16, 4, 4, 32, 1, {.stride = 2, .padding = 0}, false},
-        {2, 6, 5, 5, 4, 3, {.stride = 1, .padding = 1, .groups = 2}, true},
-        {1, 5, 1, 1, 3, 1, {.stride = 1}, false},
-        {2, 4, 9, 8, 3, 4, {.stride = 2, .padding = 1}, true},
-        {1, 16, 6, 7, 32, 3, {.stride = 1, .padding = 1}, true},
+        {2, 3, 6, 5, 4, 3, {.stride = 1, .padding = 1}, true, 0},
+        {2, 1, 7, 7, 5, 5, {.stride = 1, .padding = 2}, true, 0},
+        {1, 17, 5, 4, 18, 3, {.stride = 2, .padding = 1}, false, 0},
+        {2, 16, 4, 4, 32, 1, {.stride = 2, .padding = 0}, false, 0},
+        {2, 6, 5, 5, 4, 3, {.stride = 1, .padding = 1, .groups = 2}, true, 0},
+        {1, 5, 1, 1, 3, 1, {.stride = 1}, false, 0},
+        {2, 4, 9, 8, 3, 4, {.stride = 2, .padding = 1}, true, 0},
+        {2, 5, 7, 8, 6, 3, {.stride = 1, .padding = 1}, true, 2},
+        {2, 16, 8, 7, 16, 4, {.stride = 2, .padding = 1}, false, -2},
+        {1, 16, 6, 7, 32, 3, {.stride = 1, .padding = 1}, true, 0},
     };
     if (i >= (int)(sizeof s / sizeof *s))
         return NULL;
     int64_t groups = s[i].win.groups ? s[i].win.groups : 1;
     eg_node *x = eg_sample_input(g, eg_dims(s[i].n, s[i].ic, s[i].h, s[i].w), -1, 1);
-    eg_node *w =
-        eg_sample_input(g, eg_dims(s[i].oc, s[i].ic / groups, s[i].k, s[i].k), -0.5, 0.5);
+    eg_node *w = eg_sample_input(
+        g, eg_dims(s[i].oc, s[i].ic / groups, s[i].k, s[i].k + s[i].wider), -0.5, 0.5);
     eg_node *b = s[i].bias ? eg_sample_input(g, eg_dims(s[i].oc), -1, 1) : NULL;
     return eg_conv2d(g, x, w, b, s[i].win);
 }

@@ -5,6 +5,8 @@
 
 #include "tensor/dnnl.h"
 
+#include <string.h>
+
 double eg_conv_flops(const eg_conv *c)
 {
     int64_t inputs = c->ic / c->groups * c->kh * c->kw; /* of one result */
@@ -12,10 +14,18 @@ double eg_conv_flops(const eg_conv *c)
 }
 
 /* Blocks of channels would be filled up with zeros, nearly doubling the work of 10 or 20
- * channels; with the batch innermost no lane is lost. */
+ * channels; with the batch innermost no lane is lost. Without avx2 oneDNN computes gradients by
+ * its reference code, at a tenth of a GFLOP/s. The kernels for it take square windows. */
 bool eg_conv_is_batched(const eg_kernels *k, const eg_conv *c)
 {
-    return c->groups == 1 && (c->oc % k->width || (c->ic > 4 && c->ic % k->width));
+    bool odd = c->oc % k->width || (c->ic > 4 && c->ic % k->width);
+    return c->groups == 1 && c->kh == c->kw && (odd || strcmp(k->isa, "plain") == 0);
+}
+
+/* And below avx512 it has code for images of three channels, but not of one, two or four. */
+static bool conv_has_slow_gradient(const eg_kernels *k, const eg_conv *c)
+{
+    return c->groups == 1 && c->ic <= 4 && c->ic != 3 && strcmp(k->isa, "avx512") != 0;
 }
 
 /* A tile of 4 x 4 results takes 36 multiplications a pair of channels instead of 144. Measured
@@ -30,7 +40,9 @@ static bool conv_is_winograd(const eg_kernels *k, const eg_conv *c)
 eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                        const eg_conv_nodes *nodes)
 {
-    if (eg_conv_is_batched(eg_plan_kernels(p), c))
+    const eg_kernels *k = eg_plan_kernels(p);
+    if (eg_conv_is_batched(k, c) ||
+        (pass == EG_CONV_BACK_WEIGHTS && conv_has_slow_gradient(k, c)))
         return eg_batched_conv(p, y, pass, c, nodes);
     if (conv_is_winograd(eg_plan_kernels(p), c))
         return eg_winograd_conv(p, y, pass, c, nodes);

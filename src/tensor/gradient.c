@@ -139,6 +139,9 @@ static eg_node *gradient_norms_of(eg_graph *g, eg_node *param, eg_node *losses, 
     if (eg_is_poison(dy))
         return dy;
     eg_node *norms = y->op->sample_norms(g, y, dy, wrt);
+    if (!eg_is_poison(norms) && !eg_shape_equal(norms->shape, losses->shape))
+        return eg_poison(g, EG_ENOTSUP, "sample norms: '%s' meets %lld rows for %lld samples",
+                         name, (long long)norms->shape.dim[0], (long long)losses->shape.dim[0]);
     return sum ? eg_add(g, sum, norms) : norms;
 }
 

@@ -168,10 +168,8 @@ eg_node *eg_record(eg_graph *g, const eg_op *op, eg_shape shape, const void *att
 {
     if (g->status != EG_OK || eg_any_poison(n_in, in))
         return g->poison;
-    for (int i = 0; i < shape.rank; i++)
-        if (shape.dim[i] < 1)
-            return eg_poison(g, EG_ESHAPE, "%s: dimension %d of the result is %lld", op->name,
-                             i, (long long)shape.dim[i]);
+    if (eg_shape_check(shape) != EG_OK)
+        return eg_poison(g, EG_ESHAPE, "%s: %s", op->name, eg_error());
     eg_node probe = {.op = op,
                      .shape = shape,
                      .n_in = n_in,

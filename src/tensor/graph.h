@@ -90,6 +90,8 @@ eg_node *eg_record2(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *a, eg
 eg_node *eg_poison(eg_graph *g, eg_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool eg_is_poison(const eg_node *x);
+/* EG_ESHAPE when a dimension is below 1, or the size is beyond any memory. */
+eg_status eg_shape_check(eg_shape s);
 /* True when any of the n nodes is poison: the op has nothing to check and nothing to record. */
 bool eg_any_poison(int n, eg_node *const *nodes);
 

@@ -1,9 +1,7 @@
 /* params.c - the table of a network's tensors, and their first values.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/arena.h"
-
-#include <engram/params.h>
+#include "tensor/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +48,7 @@ eg_status eg_params_add(eg_params *p, const eg_param_info *info, size_t *index)
             *index = i;
             return params_check_same(&p->items[i], info);
         }
-    for (int k = 0; k < info->shape.rank; k++)
-        if (info->shape.dim[k] < 1)
-            return eg_fail(EG_ESHAPE, "parameter '%s': dimension %d is %lld", info->name, k,
-                           (long long)info->shape.dim[k]);
+    EG_TRY(eg_blame(eg_shape_check(info->shape), "parameter '%s'", info->name));
     EG_TRY(eg_grow(&p->items, p->n, &p->cap, sizeof *p->items));
     eg_param_info *item = &p->items[p->n];
     *item = *info;

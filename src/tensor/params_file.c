@@ -42,12 +42,12 @@ static eg_status params_check_extra(const eg_params *p, const eg_stored *stored)
     return eg_fail(EG_EINVAL, "the network has no tensor '%.80s'", stored->name);
 }
 
-static eg_status params_read(const eg_params *p, const eg_tensors *file, float *value,
-                             float *state)
+static eg_status params_read(const eg_params *p, const char *path, const eg_tensors *file,
+                             float *value, float *state)
 {
     EG_TRY(eg_tensors_check_finite(file));
     for (size_t i = 0; i < eg_tensors_count(file); i++)
-        EG_TRY(params_check_extra(p, eg_tensors_at(file, i)));
+        EG_TRY(eg_blame(params_check_extra(p, eg_tensors_at(file, i)), "%s", path));
     for (size_t i = 0; i < eg_params_n(p); i++) {
         const eg_param_info *t = eg_params_at(p, i);
         EG_TRY(eg_tensors_read(file, t->name, t->shape.rank, t->shape.dim,
@@ -68,7 +68,7 @@ eg_status eg_params_load(const eg_params *p, const char *path, float *value, flo
     if (s == EG_OK)
         s = eg_state_alloc(p, &new_state);
     if (s == EG_OK)
-        s = eg_blame(params_read(p, file, new_value, new_state), "%s", path);
+        s = params_read(p, path, file, new_value, new_state);
     if (s == EG_OK) { /* only now: a bad file changes nothing */
         memcpy(value, new_value, eg_params_length(p) * sizeof *value);
         if (eg_state_length(p))

@@ -1,9 +1,7 @@
 /* shape.c - shapes: sizes, comparison and their printed form.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/base.h"
-
-#include <engram/params.h>
+#include "tensor/graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +25,23 @@ int64_t eg_shape_size(eg_shape s)
     for (int i = 0; i < s.rank; i++)
         n *= s.dim[i];
     return n;
+}
+
+eg_status eg_shape_check(eg_shape s)
+{
+    const int64_t limit = INT64_C(1) << 40; /* of elements: four terabytes */
+    int64_t n = 1;
+    for (int i = 0; i < s.rank; i++) {
+        if (s.dim[i] < 1)
+            return eg_fail(EG_ESHAPE, "dimension %d is %lld", i, (long long)s.dim[i]);
+        if (s.dim[i] > limit / n) {
+            char text[64];
+            eg_shape_print(s, text);
+            return eg_fail(EG_ESHAPE, "%s has more elements than memory can hold", text);
+        }
+        n *= s.dim[i];
+    }
+    return EG_OK;
 }
 
 bool eg_shape_equal(eg_shape a, eg_shape b)
