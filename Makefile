@@ -14,10 +14,11 @@ ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2)
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-demo: build ## build engram and show it learning, on data that it brings along
+demo: build ## build engram and see forgetting happen and be cured
 	tools/setup build
 	$(call build,release)
-	build/release/engram demo
+	rm -rf build/demo
+	build/release/engram compare experiments/demo.yaml --out build/demo
 
 test: build ## run every fast test, plain and under sanitizers, and tools/check
 	tools/setup build check

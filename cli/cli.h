@@ -11,11 +11,14 @@
 
 int eg_verb_bench(int argc, char **argv);
 int eg_verb_data(int argc, char **argv);
-int eg_verb_demo(int argc, char **argv);
+int eg_verb_compare(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);
+int eg_verb_report(int argc, char **argv);
+int eg_verb_run(int argc, char **argv);
 int eg_verb_scenario(int argc, char **argv);
+int eg_verb_train(int argc, char **argv);
 
 /* Says why, as "engram: <the error text>", and returns 1. */
 int eg_cli_failed(void);

@@ -55,7 +55,15 @@ static bool family_metric(size_t i, cli_member *out)
     return m != NULL;
 }
 
+static bool family_method(size_t i, cli_member *out)
+{
+    const eg_method *m = eg_methods[i];
+    *out = m ? (cli_member){m->name, m->help, NULL, m->opts} : (cli_member){0};
+    return m != NULL;
+}
+
 const cli_family cli_families[] = {
+    {"methods", "method", family_method, NULL},
     {"ops", "op", family_op, NULL},
     {"models", "model", family_model, NULL},
     {"optimisers", "optimiser", family_optim, NULL},

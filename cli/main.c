@@ -15,8 +15,16 @@ typedef struct main_verb {
 
 // clang-format off
 static const main_verb main_verbs[] = {
-    {"demo",  eg_verb_demo,  "[--model NAME] [--epochs N] [--lr X] [--set 'KEY=VALUE ...']",
-     "train networks on generated characters"},
+    {"run", eg_verb_run,
+     "FILE [--only LABEL] [--set KEY=VALUE]... [--seed N | --seeds A..B] [--workers N]\n"
+     "       [--out DIR] [--resume] [--data-dir DIR] [--isa NAME] [--quiet]",
+     "run every method of an experiment file"},
+    {"compare", eg_verb_compare,
+     "FILE-OR-RUN... [--markdown | --json], and what run takes",
+     "run what is missing and print the table"},
+    {"report", eg_verb_report, "RUN... [--out FILE.html]", "make a page about runs"},
+    {"train", eg_verb_train, "[--model NAME] [--epochs N] [--lr X] [--set 'KEY=VALUE ...']",
+     "train one network on generated characters"},
     {"bench", eg_verb_bench, "[--peer torch] [--model NAME] [--batch N] [--seconds S] [--isa NAME] [--json]\n"
      "       engram bench --layers [--model NAME] [--batch N] | --data",
      "measure training and evaluation speed"},
@@ -28,7 +36,7 @@ static const main_verb main_verbs[] = {
      "list, check and look at data sets"},
     {"scenario", eg_verb_scenario, "check|show|digest FILE [--out FILE.svg] [--seed N] [--real]",
      "prove, show or fingerprint who sees what when"},
-    {"list",  eg_verb_list,  "ops|models|optimisers|data|scenarios|partitioners|metrics",
+    {"list",  eg_verb_list,  "methods|models|data|scenarios|partitioners|metrics|optimisers|ops",
      "list what there is"},
     {"help",  eg_verb_help,  "[NAME | --markdown]", "explain a verb or anything that is listed"},
 };

@@ -24,8 +24,8 @@ expect 0 "  glyphs                 generated" list data
 expect 0 "  async_schedule " list scenarios
 expect 0 "  power_law " list partitioners
 expect 0 "  forgetting_from_first " list metrics
-expect 2 "one of these is needed: ops, models, optimisers, data, scenarios, partitioners, metrics" list
-expect 2 "'metric' is none of ops, models" list metric
+expect 2 "one of these is needed: methods, ops, models, optimisers, data, scenarios, partitioners, metrics" list
+expect 2 "'metric' is none of methods, ops, models" list metric
 
 expect 0 "usage: engram VERB" help
 expect 0 "engram bench [--peer torch]" help bench

@@ -18,7 +18,11 @@
 
 #include <engram/base.h>
 #include <engram/data.h>
+#include <engram/exchange.h>
+#include <engram/fed.h>
 #include <engram/graph.h>
+#include <engram/memory.h>
+#include <engram/method.h>
 #include <engram/metric.h>
 #include <engram/model.h>
 #include <engram/op.h>
@@ -26,6 +30,7 @@
 #include <engram/optim.h>
 #include <engram/params.h>
 #include <engram/program.h>
+#include <engram/report.h>
 #include <engram/rng.h>
 #include <engram/safetensors.h>
 #include <engram/scenario.h>

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Turns errno into a status: "runs/a.json: cannot be opened: Permission denied". */
-static eg_status file_fail(const char *path, const char *what)
+eg_status eg_file_fail(const char *path, const char *what)
 {
     int code = errno;
     char reason[128];
@@ -35,7 +34,7 @@ static eg_status file_read_all(int fd, const char *path, size_t max, size_t cap,
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return file_fail(path, "cannot be read");
+            return eg_file_fail(path, "cannot be read");
         if (got == 0)
             break;
         *n += (size_t)got;
@@ -50,7 +49,7 @@ eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t
     *n = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return file_fail(path, "cannot be opened");
+        return eg_file_fail(path, "cannot be opened");
     unsigned char *bytes = NULL;
     eg_status status = EG_OK;
     struct stat info;
@@ -83,7 +82,7 @@ static eg_status file_put(int fd, const char *path, eg_bytes part)
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return file_fail(path, "cannot be written");
+            return eg_file_fail(path, "cannot be written");
         at += put;
         part.n -= (size_t)put;
     }
@@ -101,7 +100,7 @@ static eg_status file_open_temp(const char *path, char *temp, size_t size, int *
         if (errno != EEXIST) /* another thread's, or what a killed process left behind */
             break;
     }
-    return file_fail(path, "cannot be created");
+    return eg_file_fail(path, "cannot be created");
 }
 
 /* A rename is on disk when its folder is. Some file systems cannot sync folders; that is no
@@ -133,16 +132,31 @@ eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
     for (size_t i = 0; i < n_parts && status == EG_OK; i++)
         status = file_put(fd, path, parts[i]);
     if (status == EG_OK && fsync(fd) != 0)
-        status = file_fail(path, "cannot be brought to disk");
+        status = eg_file_fail(path, "cannot be brought to disk");
     if (close(fd) != 0 && status == EG_OK)
-        status = file_fail(path, "cannot be closed");
+        status = eg_file_fail(path, "cannot be closed");
     if (status == EG_OK && rename(temp, path) != 0)
-        status = file_fail(path, "cannot be replaced");
+        status = eg_file_fail(path, "cannot be replaced");
     if (status == EG_OK)
         file_sync_folder(path);
     else
         unlink(temp);
 done:
     free(temp);
+    return status;
+}
+
+eg_status eg_file_create(const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return eg_fail(EG_EINVAL, "%s: is there already", path);
+    if (fd < 0)
+        return eg_file_fail(path, "cannot be created");
+    eg_status status = file_put(fd, path, (eg_bytes){bytes, n});
+    if (close(fd) != 0 && status == EG_OK)
+        status = eg_file_fail(path, "cannot be closed");
+    if (status != EG_OK)
+        unlink(path);
     return status;
 }

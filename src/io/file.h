@@ -24,4 +24,11 @@ eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t
  * On failure the old file is untouched and nothing else is left behind. */
 eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts);
 
+/* Writes a file that must not be there yet, and does not wait for the disk. On failure nothing
+ * is left behind. EG_EINVAL: it is there. */
+eg_status eg_file_create(const char *path, const void *bytes, size_t n);
+
+/* Turns errno into a status: "runs/a.json: cannot be opened: Permission denied". */
+eg_status eg_file_fail(const char *path, const char *what);
+
 #endif

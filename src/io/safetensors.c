@@ -175,21 +175,40 @@ static eg_status st_read_entries(eg_tensors *t)
     return EG_OK;
 }
 
+/* A tensor and its place in the header. */
+typedef struct st_slot {
+    eg_stored item;
+    size_t at;
+} st_slot;
+
 static int st_compare(const void *x, const void *y)
 {
-    const eg_stored *a = x, *b = y;
-    if (a->bytes != b->bytes)
-        return (const char *)a->bytes < (const char *)b->bytes ? -1 : 1;
-    if (a->n_bytes != b->n_bytes) /* an empty tensor stands before what begins at its place */
-        return a->n_bytes < b->n_bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
+    const st_slot *a = x, *b = y;
+    if (a->item.bytes != b->item.bytes)
+        return (const char *)a->item.bytes < (const char *)b->item.bytes ? -1 : 1;
+    if (a->item.n_bytes != b->item.n_bytes) /* an empty one stands before what begins there */
+        return a->item.n_bytes < b->item.n_bytes ? -1 : 1;
+    return a->at < b->at ? -1 : 1;
+}
+
+static eg_status st_sort(eg_tensors *t)
+{
+    st_slot *slots;
+    EG_TRY(eg_alloc(t->n, sizeof *slots, &slots));
+    for (size_t i = 0; i < t->n; i++)
+        slots[i] = (st_slot){t->items[i], i};
+    if (t->n > 0)
+        qsort(slots, t->n, sizeof *slots, st_compare);
+    for (size_t i = 0; i < t->n; i++)
+        t->items[i] = slots[i].item;
+    free(slots);
+    return EG_OK;
 }
 
 /* Sorts the tensors by place; each must begin where the last one ended. */
 static eg_status st_check_cover(eg_tensors *t)
 {
-    if (t->n > 0)
-        qsort(t->items, t->n, sizeof *t->items, st_compare);
+    EG_TRY(st_sort(t));
     size_t end = 0;
     for (size_t i = 0; i < t->n; i++) {
         const eg_stored *item = &t->items[i];

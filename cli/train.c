@@ -1,4 +1,4 @@
-/* demo.c - `engram demo`: networks learn generated characters, with nothing to download.
+/* train.c - `engram train`: one network learns generated characters, with nothing to download.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli.h"
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEMO_BATCH = 32, DEMO_TEST_BATCH = 200 };
+enum { TRAIN_BATCH = 32, TRAIN_TEST_BATCH = 200 };
 
 /* What is trained on what, and everything it needs. */
-typedef struct demo {
+typedef struct trainer {
     eg_table train, test;
     eg_recipe *recipe;
     eg_net *net;
@@ -26,41 +26,41 @@ typedef struct demo {
     float *value, *grad, *state;
     int64_t *order;
     uint64_t step;
-} demo;
+} trainer;
 
-typedef struct demo_job {
+typedef struct train_job {
     const char *model, *options, *lr;
     int64_t epochs;
-} demo_job;
+} train_job;
 
-static eg_node *demo_input(const demo *d, eg_graph *g, int64_t batch)
+static eg_node *train_input(const trainer *d, eg_graph *g, int64_t batch)
 {
     return eg_input(g, "x", eg_dims(batch, d->train.channels, d->train.height, d->train.width));
 }
 
-static void demo_record_learning(void *context, eg_graph *g, int64_t batch)
+static void train_record_learning(void *context, eg_graph *g, int64_t batch)
 {
-    const demo *d = context;
-    eg_node *logits = eg_net_forward(d->net, g, demo_input(d, g, batch));
+    const trainer *d = context;
+    eg_node *logits = eg_net_forward(d->net, g, train_input(d, g, batch));
     eg_node *loss = eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
     eg_output(g, "loss", loss);
     eg_net_backward(d->net, g, loss);
 }
 
-static void demo_record_judging(void *context, eg_graph *g, int64_t batch)
+static void train_record_judging(void *context, eg_graph *g, int64_t batch)
 {
-    const demo *d = context;
+    const trainer *d = context;
     eg_graph_set_training(g, false);
-    eg_output(g, "logits", eg_net_forward(d->net, g, demo_input(d, g, batch)));
+    eg_output(g, "logits", eg_net_forward(d->net, g, train_input(d, g, batch)));
 }
 
-static eg_status demo_epoch(demo *d, uint32_t epoch)
+static eg_status train_epoch(trainer *d, uint32_t epoch)
 {
     eg_rng order = eg_rng_at(1, 0, epoch, EG_FOR_SHUFFLE);
     eg_rng dropout = eg_rng_at(1, 0, 0, EG_FOR_DROPOUT);
     eg_rng_shuffle(&order, (size_t)d->train.n, d->order);
-    for (int64_t at = 0; at < d->train.n; at += DEMO_BATCH) {
-        int64_t n = d->train.n - at < DEMO_BATCH ? d->train.n - at : DEMO_BATCH;
+    for (int64_t at = 0; at < d->train.n; at += TRAIN_BATCH) {
+        int64_t n = d->train.n - at < TRAIN_BATCH ? d->train.n - at : TRAIN_BATCH;
         eg_plan *plan;
         EG_TRY(eg_program_plan(d->learn, n, &plan));
         eg_recipe_fill(d->recipe, &d->train, d->order + at, (size_t)n, NULL,
@@ -74,11 +74,11 @@ static eg_status demo_epoch(demo *d, uint32_t epoch)
     return EG_OK;
 }
 
-static eg_status demo_accuracy(demo *d, double *out)
+static eg_status train_accuracy(trainer *d, double *out)
 {
-    int64_t right = 0, classes = d->test.classes, rows[DEMO_TEST_BATCH];
-    for (int64_t at = 0; at < d->test.n; at += DEMO_TEST_BATCH) {
-        int64_t n = d->test.n - at < DEMO_TEST_BATCH ? d->test.n - at : DEMO_TEST_BATCH;
+    int64_t right = 0, classes = d->test.classes, rows[TRAIN_TEST_BATCH];
+    for (int64_t at = 0; at < d->test.n; at += TRAIN_TEST_BATCH) {
+        int64_t n = d->test.n - at < TRAIN_TEST_BATCH ? d->test.n - at : TRAIN_TEST_BATCH;
         eg_plan *plan;
         EG_TRY(eg_program_plan(d->judge, n, &plan));
         for (int64_t i = 0; i < n; i++)
@@ -97,7 +97,7 @@ static eg_status demo_accuracy(demo *d, double *out)
     return EG_OK;
 }
 
-static eg_status demo_prepare(demo *d, const demo_job *job)
+static eg_status train_prepare(trainer *d, const train_job *job)
 {
     const eg_net_spec spec = {.model = job->model,
                               .options = job->options,
@@ -114,14 +114,14 @@ static eg_status demo_prepare(demo *d, const demo_job *job)
     EG_TRY(eg_optimizer_new("sgd", eg_params_length(p), &d->optimizer));
     EG_TRY(eg_optimizer_set(d->optimizer, "lr", job->lr));
     EG_TRY(eg_optimizer_set(d->optimizer, "momentum", "0.9"));
-    EG_TRY(eg_program_new(demo_record_learning, d, 2, &d->learn));
-    EG_TRY(eg_program_new(demo_record_judging, d, 2, &d->judge));
+    EG_TRY(eg_program_new(train_record_learning, d, 2, &d->learn));
+    EG_TRY(eg_program_new(train_record_judging, d, 2, &d->judge));
     EG_TRY(eg_program_bind(d->learn, p, d->value, d->grad, d->state));
     return eg_program_bind(d->judge, p, d->value, NULL, d->state);
 }
 
 /* Releases what belongs to one network, not the data. */
-static void demo_release(demo *d)
+static void train_release(trainer *d)
 {
     eg_program_free(d->learn);
     eg_program_free(d->judge);
@@ -136,26 +136,26 @@ static void demo_release(demo *d)
     d->value = d->grad = d->state = NULL;
 }
 
-static double demo_now(void)
+static double train_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static eg_status demo_train(demo *d, const demo_job *job)
+static eg_status train_train(trainer *d, const train_job *job)
 {
     double accuracy = 0;
-    EG_TRY(demo_prepare(d, job));
-    EG_TRY(demo_accuracy(d, &accuracy));
+    EG_TRY(train_prepare(d, job));
+    EG_TRY(train_accuracy(d, &accuracy));
     printf("\n%s%s%s: %lld parameters; untrained %.1f %% of the test characters are right\n",
            job->model, job->options ? " " : "", job->options ? job->options : "",
            (long long)eg_params_count(eg_net_params(d->net)), 100 * accuracy);
     for (int64_t e = 1; e <= job->epochs; e++) {
-        double start = demo_now();
-        EG_TRY(demo_epoch(d, (uint32_t)e));
-        double seconds = demo_now() - start;
-        EG_TRY(demo_accuracy(d, &accuracy));
+        double start = train_now();
+        EG_TRY(train_epoch(d, (uint32_t)e));
+        double seconds = train_now() - start;
+        EG_TRY(train_accuracy(d, &accuracy));
         printf("  epoch %lld: %.2f %%, %.1f s, %.0f characters a second\n", (long long)e,
                100 * accuracy, seconds, (double)d->train.n / seconds);
         fflush(stdout);
@@ -163,7 +163,7 @@ static eg_status demo_train(demo *d, const demo_job *job)
     return EG_OK;
 }
 
-static eg_status demo_load(demo *d)
+static eg_status train_load(trainer *d)
 {
     const eg_dataset *glyphs = eg_dataset_find("glyphs");
     EG_TRY(eg_dataset_load(glyphs, NULL, NULL, EG_TRAIN, &d->train));
@@ -179,14 +179,14 @@ static eg_status demo_load(demo *d)
     return EG_OK;
 }
 
-static int demo_parse(int argc, char **argv, demo_job *job)
+static int train_parse(int argc, char **argv, train_job *job)
 {
     static const char *const known[] = {"--model", "--epochs", "--lr", "--set"};
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i];
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("demo", "there is no option '%s'", name);
-        const char *value = eg_cli_value("demo", argc, argv, &i);
+            return eg_cli_usage("train", "there is no option '%s'", name);
+        const char *value = eg_cli_value("train", argc, argv, &i);
         if (!value)
             return 2;
         char *end = NULL;
@@ -197,28 +197,28 @@ static int demo_parse(int argc, char **argv, demo_job *job)
         else if (strcmp(name, "--lr") == 0)
             job->lr = value;
         else if ((job->epochs = strtoll(value, &end, 10)) < 1 || *end || job->epochs > 1000)
-            return eg_cli_usage("demo", "'%s' is no number of epochs", value);
+            return eg_cli_usage("train", "'%s' is no number of epochs", value);
     }
     return 0;
 }
 
-int eg_verb_demo(int argc, char **argv)
+int eg_verb_train(int argc, char **argv)
 {
-    demo_job asked = {.lr = "0.01", .epochs = 3};
-    const demo_job linear = {.model = "mlp", .options = "depth=0", .lr = "0.01", .epochs = 1};
-    int wrong = demo_parse(argc, argv, &asked);
+    train_job asked = {.lr = "0.01", .epochs = 3};
+    const train_job linear = {.model = "mlp", .options = "depth=0", .lr = "0.01", .epochs = 1};
+    int wrong = train_parse(argc, argv, &asked);
     if (wrong)
         return wrong;
-    demo d = {0};
-    eg_status s = demo_load(&d);
+    trainer d = {0};
+    eg_status s = train_load(&d);
     if (s == EG_OK && !asked.model) {
-        s = demo_train(&d, &linear);
-        demo_release(&d);
+        s = train_train(&d, &linear);
+        train_release(&d);
         asked.model = "cnn-small";
     }
     if (s == EG_OK)
-        s = demo_train(&d, &asked);
-    demo_release(&d);
+        s = train_train(&d, &asked);
+    train_release(&d);
     eg_recipe_free(d.recipe);
     eg_table_fini(&d.train);
     eg_table_fini(&d.test);

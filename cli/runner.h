@@ -1,0 +1,40 @@
+/* runner.h - runs of an experiment file, as `run` and `compare` both carry them out.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_CLI_RUNNER_H
+#define EG_CLI_RUNNER_H
+
+#include <engram/report.h>
+
+enum { RUNNER_MAX = 64 };
+
+typedef struct runner_options {
+    const char *verb;
+    const char *files[RUNNER_MAX]; /* experiment files, or for compare also run folders */
+    size_t n_files;
+    const char *only, *out, *data_dir;
+    const char *sets[RUNNER_MAX];
+    size_t n_sets;
+    uint64_t first_seed, last_seed;
+    int workers;
+    bool resume, quiet;
+    bool reuse; /* what is finished is not run again; what is not is resumed */
+    eg_compare_form form;
+} runner_options;
+
+/* The folders of finished runs. */
+typedef struct runner_folders {
+    char **paths;
+    size_t n, cap;
+} runner_folders;
+
+/* 0, or the exit code after saying what is wrong. */
+int runner_parse(int argc, char **argv, runner_options *o);
+/* Runs all of a file's runs and seeds; folders grow. 0, or the exit code. */
+int runner_run_file(const runner_options *o, const char *file, runner_folders *folders);
+int runner_add(runner_folders *folders, const char *path);
+void runner_free(runner_folders *folders);
+/* Prints the table of all folders, with the published figures of file (NULL: none). */
+int runner_compare(const runner_options *o, const char *file, const runner_folders *folders);
+
+#endif

@@ -1,0 +1,70 @@
+/* engram/exchange.h - bundles: what a client and the server tell each other.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A bundle is an ordered set of named tensors of floats and an ordered set of named scalars,
+ * which are doubles. It owns copies of all it is given. Its byte form is safetensors: scalars
+ * are F64 tensors of rank 0, tensors are F32. Bytes and back gives the same bits in the same
+ * order. One thread at a time per bundle; different bundles are independent.
+ */
+#ifndef EG_EXCHANGE_H
+#define EG_EXCHANGE_H
+
+#include <engram/params.h>
+
+#pragma GCC visibility push(default)
+
+typedef struct eg_bundle eg_bundle;
+
+eg_status eg_bundle_new(eg_bundle **out);
+void eg_bundle_free(eg_bundle *b); /* NULL is fine */
+
+/* Empties it, and keeps its memory for what is added next. */
+void eg_bundle_clear(eg_bundle *b);
+
+/* Adds a copy of a tensor, of a vector of n floats, of a number. A name is 1 to 200 printable
+ * ASCII characters without '"' and '\'; EG_EINVAL: it is not, or it is there already. */
+eg_status eg_bundle_add(eg_bundle *b, const char *name, eg_shape shape, const float *values);
+eg_status eg_bundle_add_flat(eg_bundle *b, const char *name, const float *values, size_t n);
+eg_status eg_bundle_scalar(eg_bundle *b, const char *name, double value);
+
+/* Adds a tensor of zeros for the caller to fill, which saves a copy. *out is borrowed until b
+ * is cleared or freed. */
+eg_status eg_bundle_room(eg_bundle *b, const char *name, eg_shape shape, float **out);
+
+/* A tensor's values, borrowed until b is cleared or freed, and their number (n may be NULL);
+ * NULL, and 0, if there is no such tensor. */
+const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n);
+
+/* A scalar. False, and 0, if there is none of this name. */
+bool eg_bundle_scalar_of(const eg_bundle *b, const char *name, double *out);
+
+/* One entry, for those who walk through all of them. Borrowed like a tensor's values. */
+typedef struct eg_bundle_entry {
+    const char *name;
+    bool is_scalar;
+    double scalar;       /* of a scalar */
+    eg_shape shape;      /* of a tensor */
+    const float *values; /* [n] */
+    size_t n;
+} eg_bundle_entry;
+size_t eg_bundle_n(const eg_bundle *b); /* scalars and tensors, in the order of the byte form */
+void eg_bundle_at(const eg_bundle *b, size_t i, eg_bundle_entry *out);
+
+/* The size of the byte form, header included, to the byte; it is computed, not built. */
+size_t eg_bundle_bytes(const eg_bundle *b);
+
+/* The byte form; free() *bytes. */
+eg_status eg_bundle_pack(const eg_bundle *b, unsigned char **bytes, size_t *n);
+
+/* A bundle from its byte form, which is checked and not kept. EG_EFORMAT: it breaks the format
+ * or holds what no bundle can. */
+eg_status eg_bundle_unpack(const void *bytes, size_t n, eg_bundle **out);
+
+/* Whether b can stand where `like` is expected: every tensor of `like` is there with its shape,
+ * every scalar is there, and no number of b is NaN or infinite. EG_ENOENT, EG_ESHAPE or
+ * EG_EINVAL, and one sentence ("tensor 'delta': element 7 is NaN"). */
+eg_status eg_bundle_check(const eg_bundle *b, const eg_bundle *like);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,79 @@
+/* engram/fed.h - experiments and their runs.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An experiment file (YAML) describes data, model, scenario and settings once, and lists runs:
+ * labels with the methods to compare. A run is a function of the resolved experiment and a
+ * seed; workers, transport and crashes never change its result.
+ */
+#ifndef EG_FED_H
+#define EG_FED_H
+
+#include <engram/base.h>
+
+#pragma GCC visibility push(default)
+
+typedef struct eg_experiment eg_experiment;
+
+/* The labels in a file's `runs:`, in order; NULL past the last. Free with eg_labels_list_free.
+ */
+typedef struct eg_run_list {
+    size_t n;
+    char **labels;
+} eg_run_list;
+eg_status eg_run_list_load(const char *path, eg_run_list *out);
+void eg_run_list_free(eg_run_list *list);
+
+/* A figure from a paper, shown beside ours. Accuracies are fractions, as in summary.json. */
+typedef struct eg_published {
+    const char *label;  /* of the runs it stands beside */
+    const char *metric; /* a column of the table: acc_final, aia, forgetting, bwt, ... */
+    double mean, sd;    /* sd is negative if the paper gives none */
+} eg_published;
+
+/* The figures in a file's runs (published: {metric: [mean, sd]}, in percent as papers print
+ * them). Free with eg_published_free. */
+eg_status eg_published_load(const char *path, eg_published **out, size_t *n);
+void eg_published_free(eg_published *list, size_t n);
+
+/* One run of a file, resolved: its label, then n overrides "key=value". Every unknown key,
+ * wrong type and value out of range is one sentence with file, line and column. */
+eg_status eg_experiment_load(const char *path, const char *label, size_t n,
+                             const char *const *overrides, eg_experiment **out);
+void eg_experiment_free(eg_experiment *e); /* NULL is fine */
+
+const char *eg_experiment_name(const eg_experiment *e);
+const char *eg_experiment_label(const eg_experiment *e);
+const char *eg_experiment_text(const eg_experiment *e);   /* resolved, as config.yaml */
+const char *eg_experiment_sha256(const eg_experiment *e); /* of the text */
+
+/* What happened since the last call of a progress function. */
+typedef struct eg_progress {
+    int64_t round, n_rounds; /* rounds done */
+    double loss;             /* mean training loss of the round */
+    double accuracy;         /* mean over the tasks learned so far; -1: not measured yet */
+    double seconds;          /* since the start */
+    bool evaluated;          /* accuracy is of this round */
+} eg_progress;
+
+/* How a run is carried out; nothing here changes its result. */
+typedef struct eg_run_how {
+    uint64_t seed;
+    int workers;                                           /* 0: as many as there are cores */
+    const char *out;                                       /* where run folders go: "runs" */
+    const char *data_dir;                                  /* NULL: ENGRAM_DATA */
+    bool resume;                                           /* continue what is there */
+    bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
+    void *context;
+} eg_run_how;
+
+/* Where a run with this seed goes: "<out>/<name>-<label>-s<seed>-<8 of the hash>". */
+eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,
+                               char folder[512]);
+
+/* Runs it to the end, or until progress says stop (*stopped). folder gets the run's path. */
+eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char folder[512],
+                            bool *stopped);
+
+#pragma GCC visibility pop
+
+#endif

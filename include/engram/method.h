@@ -1,0 +1,114 @@
+/* engram/method.h - what a federated method is: a few hooks, both halves in one file.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A run names a list of parts; hooks fire in that order. A part fills only the hooks it needs,
+ * all may be NULL. Its state is `size` zeroed bytes, one for each client and one for the
+ * server, that the core allocates, fills with the options (which come first in the struct) and
+ * frees after fini. What a client's part must remember from round to round it writes into a
+ * bundle (keep) and reads back (recall): between rounds a client exists only as bytes.
+ *
+ * A client's hooks run on one worker thread, with nothing shared; the server's on one thread.
+ */
+#ifndef EG_METHOD_H
+#define EG_METHOD_H
+
+#include <engram/exchange.h>
+#include <engram/memory.h>
+#include <engram/model.h>
+#include <engram/opt.h>
+#include <engram/scenario.h>
+
+#pragma GCC visibility push(default)
+
+/* A training sample: a task says source and transform, the number which one. */
+typedef struct eg_sample {
+    int64_t task, id;
+} eg_sample;
+
+/* What a method sees of a client while it trains. Arrays are flat, in the table's layout. */
+typedef struct eg_client {
+    int64_t id, round, epoch;
+    uint64_t seed, step; /* step counts the client's batches of this round */
+    const eg_scenario *scenario;
+    eg_view view;       /* what it has this round */
+    bool has_trained;   /* it took part before */
+    bool told_boundary; /* a task begins for it and the scenario announces that */
+
+    const eg_net *net;
+    size_t n_params, n_state;
+    float *param, *grad, *state;        /* its own model */
+    const float *global, *global_state; /* the model it received; NULL without one */
+
+    eg_sample *samples; /* what it trains on this round: see the samples hook */
+    int64_t n_samples, cap_samples;
+
+    int64_t batch; /* rows of the current batch, those of extra hooks included */
+    float *x;      /* [batch, c, h, w], as fed to the network */
+    float *labels; /* [batch] */
+    eg_plan *plan; /* of this batch: where a loss hook's inputs are */
+
+    eg_memory *memory; /* NULL unless the experiment declares one */
+    double loss;       /* sum over batches of the mean loss; n_batches of them */
+    int64_t n_batches;
+} eg_client;
+
+/* What a method sees of the server. */
+typedef struct eg_server {
+    int64_t round;
+    uint64_t seed;
+    const eg_scenario *scenario;
+    const eg_net *net;
+    size_t n_params, n_state;
+    float *param, *state; /* the global model */
+} eg_server;
+
+typedef struct eg_method {
+    const char *name, *help;
+    size_t size; /* of the state */
+    const eg_opt *opts;
+    unsigned needs;    /* EG_OFFERS_* bits of the scenario */
+    bool needs_memory; /* the experiment must declare a memory */
+    bool personal;     /* every client keeps its own model; there is no global one */
+
+    /* Client, in the order they fire. */
+    eg_status (*download)(void *self, eg_client *c, const eg_bundle *from);
+    eg_status (*task_begin)(void *self, eg_client *c);
+    /* Changes what the client trains on this round (eg_client_add_sample). */
+    eg_status (*samples)(void *self, eg_client *c);
+    /* Replaces the whole local training. Exclusive. */
+    eg_status (*train)(void *self, eg_client *c);
+    /* How many rows it adds to the next batch, and the rows. */
+    int64_t (*extra)(void *self, eg_client *c);
+    eg_status (*batch)(void *self, eg_client *c, float *x, float *labels);
+    /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". */
+    eg_node *(*loss)(void *self, eg_client *c, eg_graph *g, eg_node *loss);
+    eg_status (*grad)(void *self, eg_client *c);
+    eg_status (*batch_end)(void *self, eg_client *c);
+    eg_status (*task_end)(void *self, eg_client *c);
+    eg_status (*upload)(void *self, eg_client *c, eg_bundle *to);
+    eg_status (*keep)(void *self, eg_client *c, eg_bundle *to);
+    eg_status (*recall)(void *self, eg_client *c, const eg_bundle *from);
+
+    /* Server. */
+    eg_status (*begin)(void *self, eg_server *s); /* once, before the first round */
+    /* Adds to what one client is sent. */
+    eg_status (*send)(void *self, eg_server *s, int64_t client, eg_bundle *to);
+    /* Which clients train this round: false leaves the round without training. */
+    bool (*wants_round)(void *self, eg_server *s);
+    /* One upload, in client order, then the new global model. Exclusive: without it the
+     * server's mean applies. */
+    eg_status (*collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
+    eg_status (*aggregate)(void *self, eg_server *s);
+
+    void (*fini)(void *self);
+} eg_method;
+
+extern const eg_method *const eg_methods[]; /* NULL at the end */
+const eg_method *eg_method_find(const char *word);
+
+/* Adds a training sample to this round's. */
+eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
+
+#pragma GCC visibility pop
+
+#endif

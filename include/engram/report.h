@@ -1,0 +1,35 @@
+/* engram/report.h - runs, looked at and compared: one HTML page, or one table.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Both read run folders: metrics.jsonl, summary.json and config.yaml. Runs of one experiment
+ * with the same label are seeds of each other and are shown as mean and sample standard
+ * deviation. Errors name the file, and in metrics.jsonl the line. Any thread may call these.
+ */
+#ifndef EG_REPORT_H
+#define EG_REPORT_H
+
+#include <engram/fed.h>
+
+#pragma GCC visibility push(default)
+
+/* Writes one self-contained page about n runs, at least one. A run without summary.json is
+ * shown as far as it has got. published may be NULL. EG_EINVAL: a label has a seed twice, or a
+ * published figure names an unknown metric. */
+eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
+                          size_t n_published, const char *out_path);
+
+typedef enum eg_compare_form {
+    EG_COMPARE_TEXT,     /* columns for a terminal */
+    EG_COMPARE_MARKDOWN, /* the same cells as a Markdown table */
+    EG_COMPARE_JSON,     /* fractions, bytes and seconds, unrounded */
+} eg_compare_form;
+
+/* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
+ * forgetting, bwt, bytes and seconds; columns that no run has are left out. *out is a C string;
+ * free() it. EG_ENOENT: a run has no summary.json, so it is not finished. */
+eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
+                           size_t n_published, eg_compare_form form, char **out);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,341 @@
+/* bundle.c - named tensors and scalars, and their byte form.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Scalars and tensors are kept apart, since safetensors lays out the wider type first: so the
+ * order here is the order there. A cleared bundle keeps names and buffers, so that filling it
+ * again with the same things allocates nothing.
+ */
+#include <engram/exchange.h>
+#include <engram/safetensors.h>
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUNDLE_MAX_NAME 200
+
+typedef struct bundle_item {
+    char *name;
+    double scalar;
+    eg_shape shape;
+    float *values; /* [n], room for cap */
+    size_t n, cap;
+} bundle_item;
+
+/* The first n are in use; up to n_made they own memory to be used again. */
+typedef struct bundle_list {
+    bundle_item *items;
+    size_t n, n_made, cap;
+} bundle_list;
+
+struct eg_bundle {
+    bundle_list scalars, tensors;
+};
+
+eg_status eg_bundle_new(eg_bundle **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? EG_OK : eg_fail(EG_ENOMEM, "no memory for a bundle");
+}
+
+static void bundle_list_fini(bundle_list *list)
+{
+    for (size_t i = 0; i < list->n_made; i++) {
+        free(list->items[i].name);
+        free(list->items[i].values);
+    }
+    free(list->items);
+}
+
+void eg_bundle_free(eg_bundle *b)
+{
+    if (!b)
+        return;
+    bundle_list_fini(&b->scalars);
+    bundle_list_fini(&b->tensors);
+    free(b);
+}
+
+void eg_bundle_clear(eg_bundle *b)
+{
+    b->scalars.n = 0;
+    b->tensors.n = 0;
+}
+
+static const bundle_item *bundle_list_find(const bundle_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+/* Names need no escapes in JSON, so that a header's length is a sum. */
+static eg_status bundle_check_name(const eg_bundle *b, const char *name)
+{
+    size_t n = strlen(name);
+    bool good = n > 0 && n <= BUNDLE_MAX_NAME && strcmp(name, "__metadata__") != 0;
+    for (size_t i = 0; good && i < n; i++)
+        good = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
+    if (!good)
+        return eg_fail(EG_EINVAL, "this is no name for a tensor or a scalar");
+    if (bundle_list_find(&b->tensors, name) || bundle_list_find(&b->scalars, name))
+        return eg_fail(EG_EINVAL, "'%s' is in the bundle already", name);
+    return EG_OK;
+}
+
+/* The item after the last one, named; it counts when the caller raises list->n. */
+static eg_status bundle_next(const eg_bundle *b, bundle_list *list, const char *name,
+                             bundle_item **out)
+{
+    EG_TRY(bundle_check_name(b, name));
+    if (list->n == list->n_made) {
+        EG_TRY(eg_grow(&list->items, list->n, &list->cap, sizeof *list->items));
+        list->items[list->n_made++] = (bundle_item){0};
+    }
+    bundle_item *item = &list->items[list->n];
+    if (!item->name || strcmp(item->name, name) != 0) {
+        free(item->name);
+        item->name = strdup(name);
+        if (!item->name)
+            return eg_fail(EG_ENOMEM, "no memory for the name '%s'", name);
+    }
+    *out = item;
+    return EG_OK;
+}
+
+static eg_status bundle_count(eg_shape shape, size_t *out)
+{
+    size_t n = sizeof(float);
+    bool fits = shape.rank >= 0 && shape.rank <= EG_MAX_RANK;
+    for (int i = 0; fits && i < shape.rank; i++)
+        fits = shape.dim[i] >= 0 && !__builtin_mul_overflow(n, (size_t)shape.dim[i], &n);
+    if (!fits || n > SIZE_MAX / 4)
+        return eg_fail(EG_ESHAPE, "no tensor can have this shape");
+    *out = n / sizeof(float);
+    return EG_OK;
+}
+
+/* Adds a tensor whose values are still to be written. */
+static eg_status bundle_make(eg_bundle *b, const char *name, eg_shape shape, bundle_item **out)
+{
+    size_t n = 0;
+    bundle_item *item;
+    EG_TRY(bundle_next(b, &b->tensors, name, &item));
+    EG_TRY(eg_blame(bundle_count(shape, &n), "tensor '%s'", name));
+    if (n > item->cap || !item->values) {
+        free(item->values);
+        item->values = NULL;
+        item->cap = 0;
+        EG_TRY(eg_alloc(n > 0 ? n : 1, sizeof *item->values, &item->values));
+        item->cap = n;
+    }
+    item->shape = shape;
+    item->n = n;
+    b->tensors.n++;
+    *out = item;
+    return EG_OK;
+}
+
+eg_status eg_bundle_room(eg_bundle *b, const char *name, eg_shape shape, float **out)
+{
+    bundle_item *item;
+    *out = NULL;
+    EG_TRY(bundle_make(b, name, shape, &item));
+    memset(item->values, 0, item->n * sizeof *item->values);
+    *out = item->values;
+    return EG_OK;
+}
+
+eg_status eg_bundle_add(eg_bundle *b, const char *name, eg_shape shape, const float *values)
+{
+    bundle_item *item;
+    EG_TRY(bundle_make(b, name, shape, &item));
+    if (item->n > 0)
+        memcpy(item->values, values, item->n * sizeof *values);
+    return EG_OK;
+}
+
+eg_status eg_bundle_add_flat(eg_bundle *b, const char *name, const float *values, size_t n)
+{
+    return eg_bundle_add(b, name, eg_dims((int64_t)n), values);
+}
+
+eg_status eg_bundle_scalar(eg_bundle *b, const char *name, double value)
+{
+    bundle_item *item;
+    EG_TRY(bundle_next(b, &b->scalars, name, &item));
+    item->scalar = value;
+    b->scalars.n++;
+    return EG_OK;
+}
+
+const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n)
+{
+    const bundle_item *item = bundle_list_find(&b->tensors, name);
+    if (n)
+        *n = item ? item->n : 0;
+    return item ? item->values : NULL;
+}
+
+bool eg_bundle_scalar_of(const eg_bundle *b, const char *name, double *out)
+{
+    const bundle_item *item = bundle_list_find(&b->scalars, name);
+    *out = item ? item->scalar : 0;
+    return item != NULL;
+}
+
+size_t eg_bundle_n(const eg_bundle *b)
+{
+    return b->scalars.n + b->tensors.n;
+}
+
+void eg_bundle_at(const eg_bundle *b, size_t i, eg_bundle_entry *out)
+{
+    EG_ASSERT(i < eg_bundle_n(b));
+    bool scalar = i < b->scalars.n;
+    const bundle_item *item =
+        scalar ? &b->scalars.items[i] : &b->tensors.items[i - b->scalars.n];
+    *out = (eg_bundle_entry){.name = item->name, .is_scalar = scalar};
+    if (scalar) {
+        out->scalar = item->scalar;
+    } else {
+        out->shape = item->shape;
+        out->values = item->values;
+        out->n = item->n;
+    }
+}
+
+static size_t bundle_digits(size_t x)
+{
+    size_t n = 1;
+    for (; x >= 10; x /= 10)
+        n++;
+    return n;
+}
+
+/* The length of '"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}'. */
+static size_t bundle_head_length(const eg_bundle_entry *e, size_t begin, size_t end)
+{
+    size_t n = strlen(e->name) + sizeof "\"\":{\"dtype\":\"F32\",\"shape\":[]" - 1 +
+               sizeof ",\"data_offsets\":[,]}" - 1 + bundle_digits(begin) + bundle_digits(end);
+    for (int i = 0; i < e->shape.rank; i++) /* a scalar's is 0 */
+        n += bundle_digits((size_t)e->shape.dim[i]) + (i > 0);
+    return n;
+}
+
+size_t eg_bundle_bytes(const eg_bundle *b)
+{
+    size_t head = 2, data = 0; /* the outer braces */
+    for (size_t i = 0; i < eg_bundle_n(b); i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(b, i, &e);
+        size_t end = data + (e.is_scalar ? sizeof(double) : e.n * sizeof(float));
+        head += bundle_head_length(&e, data, end) + (i > 0);
+        data = end;
+    }
+    return 8 + eg_round_up(head, 8) + data;
+}
+
+eg_status eg_bundle_pack(const eg_bundle *b, unsigned char **bytes, size_t *n)
+{
+    *bytes = NULL;
+    *n = 0;
+    size_t count = eg_bundle_n(b);
+    eg_stored *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return eg_fail(EG_ENOMEM, "no memory for %zu tensors", count);
+    for (size_t i = 0; i < count; i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(b, i, &e);
+        list[i] = (eg_stored){.name = e.name,
+                              .type = e.is_scalar ? EG_STORED_F64 : EG_STORED_F32,
+                              .rank = e.shape.rank,
+                              .bytes = e.is_scalar ? (const void *)&b->scalars.items[i].scalar
+                                                   : e.values};
+        memcpy(list[i].dims, e.shape.dim, sizeof e.shape.dim);
+    }
+    eg_status status = eg_safetensors_pack(list, count, NULL, 0, bytes, n);
+    free(list);
+    return status;
+}
+
+static eg_status bundle_take(eg_bundle *b, const eg_stored *t)
+{
+    if (t->type == EG_STORED_F64 && t->rank == 0) {
+        double value;
+        memcpy(&value, t->bytes, sizeof value);
+        return eg_bundle_scalar(b, t->name, value);
+    }
+    if (t->type != EG_STORED_F32 || t->rank > EG_MAX_RANK)
+        return eg_fail(EG_EFORMAT, "'%.80s': a bundle has no %s of rank %d", t->name,
+                       eg_stored_type_text(t->type), t->rank);
+    bundle_item *item;
+    EG_TRY(bundle_make(b, t->name, eg_shape_of(t->rank, t->dims), &item));
+    memcpy(item->values, t->bytes, t->n_bytes);
+    return EG_OK;
+}
+
+eg_status eg_bundle_unpack(const void *bytes, size_t n, eg_bundle **out)
+{
+    eg_tensors *tensors;
+    eg_bundle *b = NULL;
+    *out = NULL;
+    EG_TRY(eg_safetensors_parse(bytes, n, &tensors));
+    eg_status status = eg_bundle_new(&b);
+    for (size_t i = 0; i < eg_tensors_count(tensors) && status == EG_OK; i++)
+        status = bundle_take(b, eg_tensors_at(tensors, i));
+    eg_tensors_free(tensors);
+    if (status != EG_OK) {
+        eg_bundle_free(b);
+        return status == EG_ENOMEM ? status : EG_EFORMAT;
+    }
+    *out = b;
+    return EG_OK;
+}
+
+/* Every entry of `like` is in b, in the same form. */
+static eg_status bundle_check_there(const eg_bundle *b, const eg_bundle *like)
+{
+    for (size_t i = 0; i < like->scalars.n; i++)
+        if (!bundle_list_find(&b->scalars, like->scalars.items[i].name))
+            return eg_fail(EG_ENOENT, "scalar '%s' is missing", like->scalars.items[i].name);
+    for (size_t i = 0; i < like->tensors.n; i++) {
+        const bundle_item *wanted = &like->tensors.items[i];
+        const bundle_item *item = bundle_list_find(&b->tensors, wanted->name);
+        if (!item)
+            return eg_fail(EG_ENOENT, "tensor '%s' is missing", wanted->name);
+        char is[64], should[64];
+        eg_shape_print(item->shape, is);
+        eg_shape_print(wanted->shape, should);
+        if (!eg_shape_equal(item->shape, wanted->shape))
+            return eg_fail(EG_ESHAPE, "tensor '%s': %s, not %s", item->name, is, should);
+    }
+    return EG_OK;
+}
+
+static const char *bundle_flaw(double x)
+{
+    return isnan(x) ? "NaN" : "infinite";
+}
+
+eg_status eg_bundle_check(const eg_bundle *b, const eg_bundle *like)
+{
+    EG_TRY(bundle_check_there(b, like));
+    for (size_t i = 0; i < b->scalars.n; i++) {
+        const bundle_item *item = &b->scalars.items[i];
+        if (!isfinite(item->scalar))
+            return eg_fail(EG_EINVAL, "scalar '%s' is %s", item->name,
+                           bundle_flaw(item->scalar));
+    }
+    for (size_t i = 0; i < b->tensors.n; i++) {
+        const bundle_item *item = &b->tensors.items[i];
+        for (size_t k = 0; k < item->n; k++)
+            if (!isfinite(item->values[k]))
+                return eg_fail(EG_EINVAL, "tensor '%s': element %zu is %s", item->name, k,
+                               bundle_flaw(item->values[k]));
+    }
+    return EG_OK;
+}

@@ -1,0 +1,241 @@
+/* bundle_test.c - bundles, their byte form and what is refused.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "test.h"
+
+#include <engram/exchange.h>
+#include <engram/safetensors.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static eg_bundle *bundle(void)
+{
+    eg_bundle *b;
+    assert_ok(eg_bundle_new(&b));
+    return b;
+}
+
+/* Two tensors and two scalars, not in the order of their names. */
+static eg_bundle *sample(void)
+{
+    static const float w[6] = {1, -2, 3e-40f, 4, -0.0f, 6}, v[3] = {7, 8, 9};
+    eg_bundle *b = bundle();
+    assert_ok(eg_bundle_add(b, "w", eg_dims(2, 3), w));
+    assert_ok(eg_bundle_scalar(b, "samples", 600));
+    assert_ok(eg_bundle_add_flat(b, "b", v, 3));
+    assert_ok(eg_bundle_scalar(b, "loss", 0.1));
+    return b;
+}
+
+static void assert_same(const eg_bundle *a, const eg_bundle *b)
+{
+    assert_int_equal(eg_bundle_n(a), eg_bundle_n(b));
+    for (size_t i = 0; i < eg_bundle_n(a); i++) {
+        eg_bundle_entry x, y;
+        eg_bundle_at(a, i, &x);
+        eg_bundle_at(b, i, &y);
+        assert_string_equal(x.name, y.name);
+        assert_int_equal(x.is_scalar, y.is_scalar);
+        assert_memory_equal(&x.scalar, &y.scalar, sizeof x.scalar);
+        assert_true(x.is_scalar || eg_shape_equal(x.shape, y.shape));
+        assert_int_equal(x.n, y.n);
+        if (x.n > 0)
+            assert_memory_equal(x.values, y.values, x.n * sizeof *x.values);
+    }
+}
+
+/* Bytes and back, and bytes again; the size is the one that was promised. */
+static void assert_round_trip(const eg_bundle *b)
+{
+    unsigned char *bytes, *again;
+    size_t n, n_again;
+    eg_bundle *back;
+    assert_ok(eg_bundle_pack(b, &bytes, &n));
+    assert_int_equal(n, eg_bundle_bytes(b));
+    assert_ok(eg_bundle_unpack(bytes, n, &back));
+    assert_same(b, back);
+    assert_ok(eg_bundle_pack(back, &again, &n_again));
+    assert_int_equal(n, n_again);
+    assert_memory_equal(bytes, again, n);
+    free(bytes);
+    free(again);
+    eg_bundle_free(back);
+}
+
+static void test_bundle_finds_what_was_added(void **state)
+{
+    (void)state;
+    eg_bundle *b = sample();
+    size_t n;
+    double x;
+    const float *w = eg_bundle_find(b, "w", &n);
+    assert_int_equal(n, 6);
+    assert_true(w[3] == 4);
+    assert_true(eg_bundle_scalar_of(b, "samples", &x));
+    assert_true(x == 600);
+    assert_null(eg_bundle_find(b, "samples", &n));
+    assert_int_equal(n, 0);
+    assert_false(eg_bundle_scalar_of(b, "w", &x));
+    float *room;
+    assert_ok(eg_bundle_room(b, "room", eg_dims(2, 2), &room));
+    room[3] = 5;
+    assert_ptr_equal(room, eg_bundle_find(b, "room", NULL));
+    assert_true(w == eg_bundle_find(b, "w", NULL));
+    eg_bundle_free(b);
+}
+
+static void test_names_are_checked(void **state)
+{
+    (void)state;
+    eg_bundle *b = sample();
+    char name[256];
+    memset(name, 'x', sizeof name);
+    name[201] = 0;
+    assert_fails(eg_bundle_scalar(b, "w", 1), EG_EINVAL, "'w' is in the bundle already");
+    assert_fails(eg_bundle_add_flat(b, "loss", NULL, 0), EG_EINVAL, "already");
+    assert_fails(eg_bundle_scalar(b, "", 1), EG_EINVAL, "no name");
+    assert_fails(eg_bundle_scalar(b, "a\"b", 1), EG_EINVAL, "no name");
+    assert_fails(eg_bundle_scalar(b, "a\nb", 1), EG_EINVAL, "no name");
+    assert_fails(eg_bundle_scalar(b, "__metadata__", 1), EG_EINVAL, "no name");
+    assert_fails(eg_bundle_scalar(b, name, 1), EG_EINVAL, "no name");
+    assert_fails(eg_bundle_add(b, "c", eg_dims(2, -1), NULL), EG_ESHAPE, "tensor 'c'");
+    assert_fails(eg_bundle_add(b, "c", eg_dims(INT64_MAX, 9), NULL), EG_ESHAPE, "tensor 'c'");
+    name[200] = 0;
+    assert_ok(eg_bundle_scalar(b, name, 1));
+    assert_int_equal(eg_bundle_n(b), 5); /* nothing of a failure stays */
+    assert_round_trip(b);
+    eg_bundle_free(b);
+}
+
+static void test_bytes_and_back_gives_the_same_bits(void **state)
+{
+    (void)state;
+    eg_bundle *b = bundle();
+    assert_round_trip(b);
+    assert_ok(eg_bundle_scalar(b, "nan", NAN));
+    assert_round_trip(b);
+    eg_bundle_free(b);
+    b = sample();
+    assert_ok(eg_bundle_add(b, "point", eg_scalar(), &(float){INFINITY}));
+    assert_round_trip(b);
+    assert_ok(eg_bundle_add(b, "z", eg_dims(0, 4), NULL)); /* empty, and not in alphabetical */
+    assert_ok(eg_bundle_add(b, "a", eg_dims(0), NULL));    /* order */
+    assert_ok(eg_bundle_add(b, "end", eg_dims(1, 1, 1, 1, 1, 1), &(float){1}));
+    assert_round_trip(b);
+    eg_bundle_free(b);
+}
+
+static void test_size_is_exact_for_any_length(void **state)
+{
+    (void)state;
+    eg_bundle *b = bundle();
+    float *values = calloc(4000, sizeof *values);
+    for (size_t i = 0; i < 60; i++) { /* digits of sizes and offsets grow on the way */
+        char name[40];
+        snprintf(name, sizeof name, "layer.%zu", i * i * i);
+        assert_ok(eg_bundle_add(b, name, eg_dims((int64_t)(i % 3), (int64_t)(i * 20)), values));
+        assert_round_trip(b);
+    }
+    free(values);
+    eg_bundle_free(b);
+}
+
+static void test_cleared_bundle_is_as_new(void **state)
+{
+    (void)state;
+    eg_bundle *b = sample(), *fresh = sample();
+    const float *before = eg_bundle_find(b, "w", NULL);
+    eg_bundle_clear(b);
+    assert_int_equal(eg_bundle_n(b), 0);
+    assert_null(eg_bundle_find(b, "w", NULL));
+    float *room;
+    assert_ok(eg_bundle_room(b, "w", eg_dims(2, 3), &room));
+    assert_ptr_equal(room, before); /* no new memory */
+    for (size_t i = 0; i < 6; i++)
+        assert_true(room[i] == 0);
+    eg_bundle_clear(b);
+    assert_ok(eg_bundle_scalar(b, "other", 1));
+    assert_ok(eg_bundle_add(b, "longer", eg_dims(10), (float[10]){0}));
+    assert_round_trip(b);
+    assert_round_trip(fresh);
+    eg_bundle_free(b);
+    eg_bundle_free(fresh);
+}
+
+static void test_what_is_no_bundle_is_refused(void **state)
+{
+    (void)state;
+    const int64_t counter = 3;
+    const double pair[2] = {1, 2};
+    const eg_stored bad[] = {
+        {.name = "counter", .type = EG_STORED_I64, .bytes = &counter},
+        {.name = "pair", .type = EG_STORED_F64, .rank = 1, .dims = {2}, .bytes = pair},
+        {.name = "deep",
+         .type = EG_STORED_F32,
+         .rank = 7,
+         .dims = {1, 1, 1, 1, 1, 1, 1},
+         .bytes = pair},
+        {.name = "na\nme", .type = EG_STORED_F64, .bytes = pair},
+    };
+    eg_bundle *b;
+    unsigned char *bytes;
+    size_t n;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_ok(eg_safetensors_pack(&bad[i], 1, NULL, 0, &bytes, &n));
+        assert_int_equal(eg_bundle_unpack(bytes, n, &b), EG_EFORMAT);
+        assert_null(b);
+        free(bytes);
+    }
+    assert_fails(eg_bundle_unpack("short", 5, &b), EG_EFORMAT, "too few");
+    eg_bundle *good = sample();
+    assert_ok(eg_bundle_pack(good, &bytes, &n));
+    for (size_t cut = 0; cut < n; cut++)
+        assert_int_equal(eg_bundle_unpack(bytes, cut, &b), EG_EFORMAT);
+    free(bytes);
+    eg_bundle_free(good);
+}
+
+static void test_check_says_what_is_wrong(void **state)
+{
+    (void)state;
+    eg_bundle *like = sample(), *b = bundle();
+    float delta[8] = {0};
+    assert_ok(eg_bundle_check(like, like));
+    assert_fails(eg_bundle_check(b, like), EG_ENOENT, "scalar 'samples' is missing");
+    assert_ok(eg_bundle_scalar(b, "samples", 1));
+    assert_ok(eg_bundle_scalar(b, "loss", 1));
+    assert_fails(eg_bundle_check(b, like), EG_ENOENT, "tensor 'w' is missing");
+    assert_ok(eg_bundle_add(b, "w", eg_dims(3, 2), delta));
+    assert_fails(eg_bundle_check(b, like), EG_ESHAPE, "tensor 'w': [3, 2], not [2, 3]");
+    eg_bundle_free(b);
+    b = sample();
+    delta[7] = NAN;
+    assert_ok(eg_bundle_add_flat(b, "delta", delta, 8));
+    assert_fails(eg_bundle_check(b, like), EG_EINVAL, "tensor 'delta': element 7 is NaN");
+    eg_bundle_free(b);
+    b = sample();
+    delta[7] = -INFINITY;
+    assert_ok(eg_bundle_add_flat(b, "delta", delta, 8));
+    assert_fails(eg_bundle_check(b, like), EG_EINVAL, "element 7 is infinite");
+    eg_bundle_free(b);
+    b = sample();
+    assert_ok(eg_bundle_scalar(b, "norm", INFINITY));
+    assert_fails(eg_bundle_check(b, like), EG_EINVAL, "scalar 'norm' is infinite");
+    eg_bundle_free(b);
+    eg_bundle_free(like);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bundle_finds_what_was_added),
+        cmocka_unit_test(test_names_are_checked),
+        cmocka_unit_test(test_bytes_and_back_gives_the_same_bits),
+        cmocka_unit_test(test_size_is_exact_for_any_length),
+        cmocka_unit_test(test_cleared_bundle_is_as_new),
+        cmocka_unit_test(test_what_is_no_bundle_is_refused),
+        cmocka_unit_test(test_check_says_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

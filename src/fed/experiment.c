@@ -1,0 +1,316 @@
+/* experiment.c - one setter for all settings of an experiment, and its resolved text.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/settings.h"
+
+#include "base/sha256.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// clang-format off
+static const eg_opt experiment_train[] = {
+    EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
+    EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
+    EG_OPT_CHOICE(eg_train_opts, optimizer, 0, "how weights are updated", "sgd|adam|adamw"),
+    EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
+    EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
+    EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),
+    EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0, "made anew each round, or kept by the client",
+                  "fresh|keep"),
+    EG_OPT_END,
+};
+static const eg_opt experiment_server[] = {
+    EG_OPT_CHOICE(eg_server_opts, weights, 0, "of clients in the mean: by samples, or all alike",
+                  "samples|uniform"),
+    EG_OPT_CHOICE(eg_server_opts, bn, 0, "batch-norm statistics: averaged, or the server's kept",
+                  "average|keep"),
+    EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
+    EG_OPT_END,
+};
+static const eg_opt experiment_eval[] = {
+    EG_OPT_CHOICE(eg_eval_opts, every, 0, "full tests after each task; or a curve too, each round",
+                  "task|round"),
+    EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples a task for the curve"),
+    EG_OPT_END,
+};
+static const eg_opt experiment_memory[] = {
+    EG_OPT_CHOICE(eg_memory_opts, kind, 0, "what a client keeps of its past",
+                  "none|reservoir|window|random"),
+    EG_OPT_INT(eg_memory_opts, size, 200, 1, 1e9, "rows it holds"),
+    EG_OPT_CHOICE(eg_memory_opts, insert, 0, "every batch is offered, or each sample once a stage",
+                  "always|once"),
+    EG_OPT_END,
+};
+static const eg_opt experiment_data[] = {
+    EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
+    EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
+    EG_OPT_REAL(eg_data_opts, mean, 0, -1e3, 1e3, "subtracted from values scaled to [0, 1]"),
+    EG_OPT_REAL(eg_data_opts, std, 1, 1e-6, 1e3, "what they are divided by then"),
+    EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
+    EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
+    EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
+    EG_OPT_END,
+};
+// clang-format on
+
+typedef struct experiment_section {
+    const char *name;
+    const eg_opt *opts;
+    size_t offset;
+} experiment_section;
+
+static const experiment_section experiment_sections[] = {
+    {"memory", experiment_memory, offsetof(eg_experiment, memory)},
+    {"train", experiment_train, offsetof(eg_experiment, train)},
+    {"server", experiment_server, offsetof(eg_experiment, server)},
+    {"eval", experiment_eval, offsetof(eg_experiment, eval)},
+};
+
+enum { EXPERIMENT_SECTIONS = sizeof experiment_sections / sizeof *experiment_sections };
+
+eg_status eg_experiment_new(eg_experiment **out)
+{
+    eg_experiment *e = calloc(1, sizeof *e);
+    *out = e;
+    if (!e)
+        return eg_fail(EG_ENOMEM, "no memory for an experiment");
+    for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
+        eg_opts_init(experiment_sections[i].opts, (char *)e + experiment_sections[i].offset);
+    eg_opts_init(experiment_data, &e->data);
+    snprintf(e->model, sizeof e->model, "cnn-small");
+    return eg_spec_new(&e->spec);
+}
+
+void eg_experiment_free(eg_experiment *e)
+{
+    if (!e)
+        return;
+    eg_spec_free(e->spec);
+    for (size_t i = 0; i < e->n_sources; i++)
+        free(e->set_options[i]);
+    for (size_t i = 0; i < e->n_parts; i++)
+        free(e->parts[i].options);
+    free(e->resolved);
+    free(e);
+}
+
+eg_status eg_experiment_add_part(eg_experiment *e, const char *word)
+{
+    const eg_method *m = eg_method_find(word);
+    if (!m)
+        return eg_fail(EG_ENOENT, "there is no method '%s'; see 'engram list methods'", word);
+    if (e->n_parts == EG_MAX_PARTS)
+        return eg_fail(EG_EINVAL, "a method has at most %d parts", EG_MAX_PARTS);
+    for (size_t i = 0; i < e->n_parts; i++)
+        if (e->parts[i].method == m)
+            return eg_fail(EG_EINVAL, "the part '%s' is there twice", m->name);
+    eg_part *p = &e->parts[e->n_parts];
+    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &p->options));
+    p->method = m;
+    eg_opts_init(m->opts, p->options);
+    e->n_parts++;
+    return EG_OK;
+}
+
+eg_status eg_experiment_add_source(eg_experiment *e, const char *word)
+{
+    const eg_dataset *d = eg_dataset_find(word);
+    if (!d)
+        return EG_ENOENT;
+    if (e->n_sources == EG_MAX_SOURCES)
+        return eg_fail(EG_EINVAL, "there are at most %d data sources", EG_MAX_SOURCES);
+    EG_TRY(eg_alloc(1, d->size ? d->size : 1, &e->set_options[e->n_sources]));
+    eg_opts_init(d->opts, e->set_options[e->n_sources]);
+    e->sets[e->n_sources++] = d;
+    return EG_OK;
+}
+
+/* An option of the data: of how images are prepared, or of the newest source. */
+static eg_status experiment_set_data(eg_experiment *e, const char *name, const char *value)
+{
+    if (eg_opts_find(experiment_data, name))
+        return eg_opts_set(experiment_data, &e->data, name, value);
+    if (e->n_sources == 0)
+        return eg_fail(EG_EINVAL, "the data set's name must come before its options");
+    size_t i = e->n_sources - 1;
+    return eg_opts_set(e->sets[i]->opts, e->set_options[i], name, value);
+}
+
+/* Model options are kept as "name=value ..." and checked when the net is made. */
+static eg_status experiment_set_model(eg_experiment *e, const char *name, const char *value)
+{
+    if (strcmp(name, "name") == 0) {
+        if (!eg_model_find(value))
+            return eg_fail(EG_ENOENT, "there is no model '%s'", value);
+        snprintf(e->model, sizeof e->model, "%s", value);
+        return EG_OK;
+    }
+    const eg_model *m = eg_model_find(e->model);
+    if (!m || !eg_opts_find(m->opts, name))
+        return eg_fail(EG_ENOENT, "the model '%s' has no option '%s'", e->model, name);
+    size_t used = strlen(e->model_options);
+    int n = snprintf(e->model_options + used, sizeof e->model_options - used, "%s%s=%s",
+                     used ? " " : "", name, value);
+    return n > 0 && used + (size_t)n < sizeof e->model_options
+               ? EG_OK
+               : eg_fail(EG_EINVAL, "the model has too many options");
+}
+
+/* An option of a part. One that this run does not use is checked all the same. */
+static eg_status experiment_set_part(eg_experiment *e, const char *part, const char *name,
+                                     const char *value)
+{
+    for (size_t i = 0; i < e->n_parts; i++)
+        if (eg_name_equal(e->parts[i].method->name, part))
+            return eg_opts_set(e->parts[i].method->opts, e->parts[i].options, name, value);
+    const eg_method *m = eg_method_find(part);
+    if (!m)
+        return eg_fail(EG_ENOENT, "there is no setting or method '%s'", part);
+    void *scratch;
+    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &scratch));
+    eg_status s = eg_opts_set(m->opts, scratch, name, value);
+    free(scratch);
+    return s;
+}
+
+eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value)
+{
+    char head[EG_OPT_TEXT_SIZE];
+    size_t n = strcspn(key, ".");
+    snprintf(head, sizeof head, "%.*s", (int)n, key);
+    const char *name = key[n] ? key + n + 1 : "name";
+    if (strcmp(key, "name") == 0) {
+        snprintf(e->name, sizeof e->name, "%s", value);
+        return EG_OK;
+    }
+    if (strcmp(head, "data") == 0)
+        return strcmp(name, "name") == 0 ? eg_experiment_add_source(e, value)
+                                         : experiment_set_data(e, name, value);
+    if (strcmp(head, "model") == 0)
+        return experiment_set_model(e, name, value);
+    if (strcmp(head, "scenario") == 0)
+        return eg_spec_set(e->spec, strcmp(name, "partition.kind") == 0 ? "partition" : name,
+                           value);
+    for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
+        if (strcmp(experiment_sections[i].name, head) == 0)
+            return eg_opts_set(experiment_sections[i].opts,
+                               (char *)e + experiment_sections[i].offset, name, value);
+    return experiment_set_part(e, head, name, value);
+}
+
+/* Two parts that claim one exclusive hook, or want what is not there. */
+eg_status eg_experiment_check(const eg_experiment *e)
+{
+    const eg_method *trains = NULL, *collects = NULL;
+    if (e->n_parts == 0)
+        return eg_fail(EG_EINVAL, "a run needs a method");
+    for (size_t i = 0; i < e->n_parts; i++) {
+        const eg_method *m = e->parts[i].method;
+        if (m->train && trains)
+            return eg_fail(EG_EINVAL, "'%s' and '%s' both claim the local training",
+                           trains->name, m->name);
+        if (m->aggregate && collects)
+            return eg_fail(EG_EINVAL, "'%s' and '%s' both claim the aggregation",
+                           collects->name, m->name);
+        if (m->needs_memory && e->memory.kind == 0)
+            return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->name);
+        trains = m->train ? m : trains;
+        collects = m->aggregate ? m : collects;
+    }
+    return EG_OK;
+}
+
+/* Text that grows. */
+typedef struct experiment_text {
+    char *text;
+    size_t n, cap;
+    bool failed;
+} experiment_text;
+
+static void experiment_write(experiment_text *t, const char *format, const char *a,
+                             const char *b)
+{
+    char line[3 * EG_OPT_TEXT_SIZE];
+    int n = snprintf(line, sizeof line, format, a, b);
+    while (!t->failed && t->n + (size_t)n + 1 > t->cap)
+        t->failed = eg_grow(&t->text, t->cap, &t->cap, 1) != EG_OK;
+    if (t->failed)
+        return;
+    memcpy(t->text + t->n, line, (size_t)n + 1);
+    t->n += (size_t)n;
+}
+
+static void experiment_write_opts(experiment_text *t, const char *section, const eg_opt *opts,
+                                  const void *self)
+{
+    experiment_write(t, opts && opts->name ? "%s:\n" : "", section, "");
+    for (const eg_opt *o = opts; o && o->name; o++) {
+        char value[EG_OPT_TEXT_SIZE];
+        eg_opt_print(o, self, value);
+        experiment_write(t, "  %s: '%s'\n", o->name, value);
+    }
+}
+
+static void experiment_write_row(void *to, const char *name, const char *value)
+{
+    experiment_write(to, "  %s: '%s'\n", name, value);
+}
+
+eg_status eg_experiment_resolve(eg_experiment *e)
+{
+    experiment_text t = {0};
+    experiment_write(&t, "name: '%s'\nlabel: '%s'\n", e->name, e->label);
+    experiment_write(&t, "method:%s%s\n", "", "");
+    for (size_t i = 0; i < e->n_parts; i++)
+        experiment_write(&t, "- %s%s\n", e->parts[i].method->name, "");
+    experiment_write(&t, "data:%s%s\n", "", "");
+    for (size_t i = 0; i < e->n_sources; i++) {
+        experiment_write(&t, "- name: %s%s\n", e->sets[i]->name, "");
+        for (const eg_opt *o = e->sets[i]->opts; o && o->name; o++) {
+            char value[EG_OPT_TEXT_SIZE];
+            eg_opt_print(o, e->set_options[i], value);
+            experiment_write(&t, "  %s: '%s'\n", o->name, value);
+        }
+    }
+    experiment_write_opts(&t, "images", experiment_data, &e->data);
+    experiment_write(&t, "model:\n  name: %s\n  options: '%s'\n", e->model, e->model_options);
+    experiment_write(&t, "scenario:%s%s\n", "", "");
+    eg_spec_each(e->spec, experiment_write_row, &t);
+    for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
+        experiment_write_opts(&t, experiment_sections[i].name, experiment_sections[i].opts,
+                              (const char *)e + experiment_sections[i].offset);
+    for (size_t i = 0; i < e->n_parts; i++)
+        experiment_write_opts(&t, e->parts[i].method->name, e->parts[i].method->opts,
+                              e->parts[i].options);
+    if (t.failed) {
+        free(t.text);
+        return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
+    }
+    uint8_t digest[32];
+    e->resolved = t.text;
+    eg_sha256_of(t.text, t.n, digest);
+    eg_sha256_text(digest, e->sha256);
+    return EG_OK;
+}
+
+const char *eg_experiment_name(const eg_experiment *e)
+{
+    return e->name;
+}
+
+const char *eg_experiment_label(const eg_experiment *e)
+{
+    return e->label;
+}
+
+const char *eg_experiment_text(const eg_experiment *e)
+{
+    return e->resolved;
+}
+
+const char *eg_experiment_sha256(const eg_experiment *e)
+{
+    return e->sha256;
+}

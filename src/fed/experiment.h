@@ -1,0 +1,74 @@
+/* experiment.h - an experiment file, resolved: everything a run is a function of, but its seed.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Every setting goes through one setter, "train.lr" = "0.1", whether it comes from the file,
+ * from a run's overrides or from --set.
+ */
+#ifndef EG_EXPERIMENT_H
+#define EG_EXPERIMENT_H
+
+#include <engram/data.h>
+#include <engram/fed.h>
+#include <engram/method.h>
+
+#include "base/base.h"
+
+enum { EG_MAX_PARTS = 8, EG_MAX_SOURCES = 16 };
+
+typedef struct eg_train_opts {
+    int64_t epochs, batch;
+    int optimizer; /* of "sgd|adam|adamw" */
+    double lr, momentum, weight_decay;
+    int optimizer_state; /* of "fresh|keep" */
+} eg_train_opts;
+
+typedef struct eg_server_opts {
+    int weights; /* of "samples|uniform" */
+    int bn;      /* of "average|keep" */
+    int64_t min_clients;
+} eg_server_opts;
+
+typedef struct eg_eval_opts {
+    int every; /* of "task|round" */
+    int64_t samples;
+} eg_eval_opts;
+
+typedef struct eg_memory_opts {
+    int kind; /* eg_memory_kind */
+    int64_t size;
+    int insert; /* of "always|once" */
+} eg_memory_opts;
+
+/* How images are prepared, beside what the data set's own options say. */
+typedef struct eg_data_opts {
+    int64_t size, channels; /* 0: as they are */
+    double mean, std;       /* of normalisation */
+    int64_t crop, cutout;
+    bool flip;
+} eg_data_opts;
+
+/* A part of the method with its options as set. */
+typedef struct eg_part {
+    const eg_method *method;
+    void *options; /* method->size bytes: the state's beginning */
+} eg_part;
+
+struct eg_experiment {
+    char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE], model[EG_OPT_TEXT_SIZE];
+    char model_options[1024];
+    eg_spec *spec;
+    size_t n_sources;
+    const eg_dataset *sets[EG_MAX_SOURCES];
+    void *set_options[EG_MAX_SOURCES];
+    eg_data_opts data;
+    eg_memory_opts memory;
+    eg_train_opts train;
+    eg_server_opts server;
+    eg_eval_opts eval;
+    size_t n_parts;
+    eg_part parts[EG_MAX_PARTS];
+    char *resolved; /* the text that config.yaml holds */
+    char sha256[65];
+};
+
+#endif

@@ -1,0 +1,355 @@
+/* fed_test.c - the federation's laws, and every method walked through its contract.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "files.h"
+#include "test.h"
+
+#include <engram/fed.h>
+#include <engram/method.h>
+#include <engram/op.h>
+#include <engram/optim.h>
+#include <engram/program.h>
+
+#include "base/sha256.h"
+#include "fed/feed.h"
+#include "io/json.h"
+
+static char folder[FILES_PATH];
+
+/* Two tasks, four clients, two rounds a task on Gaussian blobs. */
+static const char *const base_text = "name: t\n"
+                                     "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
+                                     "model: {name: mlp, depth: 1, width: 16}\n"
+                                     "scenario:\n"
+                                     "  kind: class-incremental\n"
+                                     "  clients: 4\n"
+                                     "  tasks: 2\n"
+                                     "  rounds: 2\n"
+                                     "  partition: {kind: iid}\n"
+                                     "memory: {kind: reservoir, size: 20}\n"
+                                     "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+                                     "runs:\n";
+
+typedef struct outcome {
+    char hash[65];
+    double accuracy;
+} outcome;
+
+/* Stops a run after a number of rounds. */
+typedef struct stopper {
+    int64_t after;
+} stopper;
+
+static bool stop_after(void *context, const eg_progress *p)
+{
+    const stopper *s = context;
+    return p->round < s->after;
+}
+
+static void write_experiment(const char *runs)
+{
+    char text[4096];
+    int n = snprintf(text, sizeof text, "%s%s", base_text, runs);
+    files_write(folder, "t.yaml", text, (size_t)n);
+}
+
+static void read_outcome(const char *path, outcome *out)
+{
+    char file[FILES_PATH * 2];
+    eg_json *summary;
+    const char *hash;
+    snprintf(file, sizeof file, "%s/summary.json", path);
+    assert_ok(eg_json_load(file, &summary));
+    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &hash));
+    snprintf(out->hash, sizeof out->hash, "%s", hash);
+    const eg_json *accuracy = eg_json_get(summary, "acc_final");
+    out->accuracy = NAN;
+    if (accuracy && eg_json_kind_of(accuracy) != EG_JSON_NULL)
+        assert_ok(eg_json_real(accuracy, &out->accuracy));
+    eg_json_free(summary);
+}
+
+/* Runs a label to its end in a folder of its own, stopped and resumed after `stop` rounds. */
+static outcome run_label(const char *label, const char *set, int workers, int64_t stop)
+{
+    static int number;
+    char file[FILES_PATH * 2], out[FILES_PATH * 2], path[512];
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    snprintf(out, sizeof out, "%s/runs%d", folder, number++);
+    eg_experiment *e;
+    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
+    stopper s = {stop};
+    eg_run_how how = {.seed = 3, .workers = workers, .out = out};
+    bool stopped = false;
+    if (stop) {
+        how.progress = stop_after;
+        how.context = &s;
+        assert_ok(eg_experiment_run(e, &how, path, &stopped));
+        assert_true(stopped);
+        how.progress = NULL;
+        how.resume = true;
+    }
+    assert_ok(eg_experiment_run(e, &how, path, &stopped));
+    assert_false(stopped);
+    outcome o;
+    read_outcome(path, &o);
+    eg_experiment_free(e);
+    return o;
+}
+
+static void test_every_method_repeats_resumes_and_shares_work(void **state)
+{
+    (void)state;
+    char runs[1024] = "";
+    for (const eg_method *const *m = eg_methods; *m; m++)
+        snprintf(runs + strlen(runs), sizeof runs - strlen(runs), "- {label: %s, method: %s}\n",
+                 (*m)->name, (*m)->name);
+    write_experiment(runs);
+    for (const eg_method *const *m = eg_methods; *m; m++) {
+        outcome one = run_label((*m)->name, NULL, 1, 0);
+        outcome two = run_label((*m)->name, NULL, 2, 0);
+        outcome resumed = run_label((*m)->name, NULL, 1, 1);
+        outcome later = run_label((*m)->name, NULL, 2, 3);
+        assert_string_equal(one.hash, two.hash);
+        assert_string_equal(one.hash, resumed.hash);
+        assert_string_equal(one.hash, later.hash);
+    }
+}
+
+static void test_parts_compose_in_pairs(void **state)
+{
+    (void)state;
+    for (const eg_method *const *a = eg_methods; *a; a++)
+        for (const eg_method *const *b = eg_methods; *b; b++) {
+            if (a == b)
+                continue;
+            char runs[256];
+            snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]}\n", (*a)->name,
+                     (*b)->name);
+            write_experiment(runs);
+            outcome x = run_label("pair", NULL, 1, 0), y = run_label("pair", NULL, 2, 2);
+            assert_string_equal(x.hash, y.hash);
+        }
+}
+
+static void test_fedprox_without_pull_is_fedavg(void **state)
+{
+    (void)state;
+    write_experiment("- {label: avg, method: fedavg}\n- {label: prox, method: fedprox}\n");
+    outcome avg = run_label("avg", NULL, 1, 0);
+    assert_string_equal(avg.hash, run_label("prox", "fedprox.mu=0", 2, 0).hash);
+    assert_string_not_equal(avg.hash, run_label("prox", "fedprox.mu=1", 1, 0).hash);
+}
+
+static void test_the_seed_and_every_setting_matter(void **state)
+{
+    (void)state;
+    write_experiment("- {label: er, method: er}\n");
+    outcome base = run_label("er", NULL, 1, 0);
+    static const char *const sets[] = {"train.lr=0.05",        "train.epochs=1",
+                                       "memory.size=5",        "memory.kind=window",
+                                       "memory.kind=random",   "er.batch=3",
+                                       "memory.insert=once",   "server.weights=uniform",
+                                       "train.optimizer=adam", "scenario.rounds=3"};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (strcmp(base.hash, run_label("er", sets[i], 1, 0).hash) == 0 &&
+            strcmp(sets[i], "server.weights=uniform") != 0) /* parts are of equal size here */
+            fail_msg("%s changes nothing", sets[i]);
+}
+
+static void test_replay_forgets_less_than_averaging(void **state)
+{
+    (void)state;
+    write_experiment("- {label: avg, method: fedavg}\n- {label: er, method: er}\n");
+    outcome avg = run_label("avg", "train.epochs=10", 2, 0);
+    outcome er = run_label("er", "train.epochs=10", 2, 0);
+    assert_true(avg.accuracy < 0.7);
+    assert_true(er.accuracy > avg.accuracy + 0.2);
+}
+
+/* Central training written out by hand: the same batches, one model. */
+static void central_record(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_net *net = context;
+    const eg_net_spec *s = eg_net_spec_of(net);
+    eg_node *x = eg_input(g, "x", eg_dims(batch, s->channels, s->height, s->width));
+    eg_node *loss = eg_cross_entropy(g, eg_net_forward(net, g, x),
+                                     eg_input(g, "labels", eg_dims(batch)), NULL);
+    eg_output(g, "loss", loss);
+    eg_net_backward(net, g, loss);
+}
+
+typedef struct central {
+    eg_feed feed;
+    eg_program *program;
+    eg_optimizer *optimizer;
+    float *value, *grad;
+} central;
+
+static void central_batch(central *c, const eg_span *span, const int64_t *order, int64_t n)
+{
+    eg_plan *plan;
+    assert_ok(eg_program_plan(c->program, n, &plan));
+    for (int64_t i = 0; i < n; i++) {
+        eg_sample s = {span->task, span->ids[order[i]]};
+        eg_feed_train(&c->feed, &s, 1, NULL,
+                      eg_plan_input(plan, "x") + (size_t)i * c->feed.sample,
+                      eg_plan_input(plan, "labels") + i);
+    }
+    assert_ok(eg_plan_run(plan));
+    eg_optimizer_step(c->optimizer, c->value, c->grad);
+}
+
+static void central_round(central *c, const eg_span *span, int64_t round)
+{
+    int64_t *order = calloc((size_t)span->n, sizeof *order);
+    assert_non_null(order);
+    eg_optimizer_reset(c->optimizer);
+    for (int64_t epoch = 0; epoch < 2; epoch++) {
+        eg_rng rng = eg_rng_at(3, 0, (uint32_t)round, EG_FOR_SHUFFLE);
+        rng.block = (uint64_t)epoch << 40;
+        for (int64_t i = 0; i < span->n; i++)
+            order[i] = i;
+        eg_rng_shuffle(&rng, (size_t)span->n, order);
+        for (int64_t at = 0; at < span->n; at += 16)
+            central_batch(c, span, order + at, span->n - at < 16 ? span->n - at : 16);
+    }
+    free(order);
+}
+
+static eg_net *central_open(central *c, const eg_experiment *e)
+{
+    eg_net *net;
+    assert_ok(eg_feed_open(e, 3, NULL, &c->feed));
+    assert_ok(eg_net_new(&(eg_net_spec){.model = "mlp",
+                                        .options = "depth=1 width=16",
+                                        .channels = c->feed.channels,
+                                        .height = c->feed.height,
+                                        .width = c->feed.width,
+                                        .classes = 4},
+                         &net));
+    const eg_params *p = eg_net_params(net);
+    assert_ok(eg_params_alloc(p, &c->value));
+    assert_ok(eg_params_alloc(p, &c->grad));
+    eg_params_init(p, 3, c->value, NULL);
+    assert_ok(eg_program_new(central_record, net, 4, &c->program));
+    assert_ok(eg_program_bind(c->program, p, c->value, c->grad, NULL));
+    assert_ok(eg_optimizer_new("sgd", eg_params_length(p), &c->optimizer));
+    assert_ok(eg_optimizer_set(c->optimizer, "lr", "0.1"));
+    assert_ok(eg_optimizer_set(c->optimizer, "momentum", "0.5"));
+    return net;
+}
+
+static void central_hash(const eg_params *p, const float *value, char hash[65])
+{
+    eg_sha256 h;
+    uint8_t digest[32];
+    eg_sha256_init(&h);
+    for (size_t i = 0; i < eg_params_n(p); i++)
+        eg_sha256_add(&h, value + eg_params_at(p, i)->offset,
+                      eg_params_at(p, i)->size * sizeof(float));
+    eg_sha256_end(&h, digest);
+    eg_sha256_text(digest, hash);
+}
+
+static void test_one_client_is_central_training(void **state)
+{
+    (void)state;
+    write_experiment("- {label: avg, method: fedavg}\n");
+    outcome fed = run_label("avg", "scenario.clients=1", 2, 0);
+    char file[FILES_PATH * 2], hash[65];
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    eg_experiment *e;
+    central c;
+    const char *set = "scenario.clients=1";
+    assert_ok(eg_experiment_load(file, "avg", 1, &set, &e));
+    eg_net *net = central_open(&c, e);
+    for (int64_t round = 0; round < 4; round++) {
+        int64_t n;
+        const eg_span *span = eg_scenario_spans(c.feed.scenario, 0, round / 2, &n);
+        assert_int_equal(n, 1);
+        central_round(&c, span, round);
+    }
+    central_hash(eg_net_params(net), c.value, hash);
+    assert_string_equal(hash, fed.hash);
+    eg_optimizer_free(c.optimizer);
+    eg_program_free(c.program);
+    eg_net_free(net);
+    eg_feed_close(&c.feed);
+    eg_experiment_free(e);
+    free(c.value);
+    free(c.grad);
+}
+
+static void test_bad_settings_are_said_with_line_and_column(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *runs, *words;
+    } bad[] = {
+        {"- {label: a, method: nothing}\n", "there is no method 'nothing'"},
+        {"- {label: a, method: fedavg, overrides: {train: {lr: -1}}}\n", "outside"},
+        {"- {label: a, method: fedavg, overrides: {train: {speed: 1}}}\n", "no option 'speed'"},
+        {"- {label: a, method: fedavg, colour: red}\n", "no key 'colour'"},
+        {"- {label: a, method: [fedavg, fedavg]}\n", "twice"},
+        {"- {label: a}\n", "needs a method"},
+        {"- {label: a, method: er, overrides: {memory: {kind: none}}}\n", "needs a memory"},
+    };
+    char file[FILES_PATH * 2];
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        eg_experiment *e;
+        write_experiment(bad[i].runs);
+        assert_int_not_equal(eg_experiment_load(file, "a", 0, NULL, &e), EG_OK);
+        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:13"))
+            fail_msg("'%s' does not say '%s' and where", eg_error(), bad[i].words);
+    }
+}
+
+static void test_what_a_scenario_lacks_is_said_before_the_first_round(void **state)
+{
+    (void)state;
+    static const char text[] = "name: t\n"
+                               "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
+                               "model: {name: mlp, depth: 0}\n"
+                               "scenario: {kind: async-count, clients: 2, tasks: 2}\n"
+                               "runs: [{label: a, method: fixed}]\n";
+    char file[FILES_PATH * 2], path[512];
+    files_write(folder, "t.yaml", text, sizeof text - 1);
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    eg_experiment *e;
+    bool stopped;
+    assert_ok(eg_experiment_load(file, "a", 0, NULL, &e));
+    assert_fails(eg_experiment_run(e, &(eg_run_how){.out = folder}, path, &stopped), EG_ENOTSUP,
+                 "fixed needs");
+    eg_experiment_free(e);
+}
+
+static int open_folder(void **state)
+{
+    (void)state;
+    files_folder(folder);
+    return 0;
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_client_is_central_training),
+        cmocka_unit_test(test_fedprox_without_pull_is_fedavg),
+        cmocka_unit_test(test_every_method_repeats_resumes_and_shares_work),
+        cmocka_unit_test(test_parts_compose_in_pairs),
+        cmocka_unit_test(test_the_seed_and_every_setting_matter),
+        cmocka_unit_test(test_replay_forgets_less_than_averaging),
+        cmocka_unit_test(test_bad_settings_are_said_with_line_and_column),
+        cmocka_unit_test(test_what_a_scenario_lacks_is_said_before_the_first_round),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}

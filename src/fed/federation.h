@@ -1,0 +1,58 @@
+/* federation.h - a run in progress: the server, the workers and what they share.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_FEDERATION_H
+#define EG_FEDERATION_H
+
+#include <pthread.h>
+
+#include "exchange/mean.h"
+#include "fed/run_folder.h"
+#include "fed/store.h"
+#include "fed/worker.h"
+
+enum { EG_MAX_WORKERS = 64 };
+
+typedef struct eg_federation {
+    const eg_experiment *e;
+    uint64_t seed;
+    eg_feed feed;
+    eg_net *net;
+    eg_worker workers[EG_MAX_WORKERS];
+    int n_workers;
+    eg_cursor *cursor;
+    eg_server server;
+    void *states[EG_MAX_PARTS]; /* of the server's parts */
+    float *param, *state;       /* the global model */
+    eg_mean mean_param, mean_state;
+    bool personal; /* every client has its own model */
+    bool *trained; /* [n_clients]: it has taken part */
+    eg_store *store;
+    eg_run_folder *folder;
+    double bytes_up, bytes_down; /* whole numbers, over all rounds */
+    double round_loss;
+    double accuracy; /* the last mean measured; -1: none yet */
+} eg_federation;
+
+/* One round of training and aggregation, logged. */
+eg_status eg_federation_round(eg_federation *f);
+
+/* Tests the model, or every client's own, on all tasks, and logs it. `round` rounds are done;
+ * full: on all test samples, else on the curve's. */
+eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bool full);
+
+/* Runs work(context, worker, i) for i = 0 .. n-1 on the workers' threads, and done(context, i)
+ * for each in order on the calling thread. At most twice as many results wait as there are
+ * workers. The first failure, in order, ends it. */
+typedef struct eg_crew_job {
+    int64_t n;
+    eg_status (*work)(void *context, eg_worker *w, int64_t i);
+    eg_status (*done)(void *context, int64_t i);
+    void *context;
+} eg_crew_job;
+eg_status eg_crew_run(eg_federation *f, const eg_crew_job *job);
+
+/* A client's state as it was last put; *out is NULL when there is none. */
+eg_status eg_federation_kept(eg_federation *f, int64_t client, eg_bundle **out);
+
+#endif

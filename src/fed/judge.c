@@ -1,0 +1,122 @@
+/* judge.c - testing: the global model on every task, or every client's own on its tasks.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/federation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct judge_state {
+    eg_federation *f;
+    int64_t limit;    /* test samples a task; 0: all */
+    eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
+} judge_state;
+
+/* Tests one model on one task of the server's or of a client's. */
+static eg_status judge_task(judge_state *j, eg_worker *w, int64_t who, int64_t task,
+                            const float *param, const float *state, eg_score *out)
+{
+    const eg_scenario *s = j->f->feed.scenario;
+    eg_exam exam = {.task = task};
+    int64_t *ids;
+    EG_TRY(eg_alloc((size_t)eg_scenario_max_test(s), sizeof *ids, &ids));
+    exam.n_classes = eg_scenario_classes(s, who, task, &exam.classes);
+    int64_t n = eg_scenario_test(s, who, task, ids);
+    if (j->limit && n > j->limit) { /* the same samples each time, spread over the set */
+        for (int64_t i = 0; i < j->limit; i++)
+            ids[i] = ids[i * n / j->limit];
+        n = j->limit;
+    }
+    exam.n = n;
+    exam.ids = ids;
+    eg_status status = n ? eg_worker_judge(w, param, state, &exam, out) : EG_OK;
+    if (n == 0)
+        out->n = -1;
+    free(ids);
+    return status;
+}
+
+static eg_status judge_server(void *context, eg_worker *w, int64_t task)
+{
+    judge_state *j = context;
+    return judge_task(j, w, EG_SERVER, task, j->f->param, j->f->state, &j->scores[task]);
+}
+
+/* One client's own model on the tasks it has met. */
+static eg_status judge_client(void *context, eg_worker *w, int64_t client)
+{
+    judge_state *j = context;
+    eg_federation *f = j->f;
+    eg_score *scores = j->scores + client * f->feed.n_tasks;
+    eg_bundle *kept = NULL;
+    EG_TRY(eg_federation_kept(f, client, &kept));
+    const float *param = kept ? eg_bundle_find(kept, "own.param", NULL) : f->param;
+    const float *state = kept ? eg_bundle_find(kept, "own.state", NULL) : f->state;
+    eg_status s = EG_OK;
+    for (int64_t t = 0; t < f->feed.n_tasks && s == EG_OK; t++) {
+        const int32_t *classes;
+        scores[t].n = -1;
+        if (eg_scenario_classes(f->feed.scenario, client, t, &classes) > 0)
+            s = judge_task(j, w, client, t, param, state, &scores[t]);
+    }
+    eg_bundle_free(kept);
+    return s;
+}
+
+/* The mean accuracy over the tasks that have been learned by now. */
+static double judge_mean(const eg_federation *f, const eg_score *scores, int64_t round)
+{
+    int64_t period = round ? eg_scenario_period(f->feed.scenario, round - 1) : 0, n = 0;
+    double sum = 0;
+    for (int64_t t = 0; t < f->feed.n_tasks; t++)
+        if (scores[t].n > 0 && eg_scenario_learned(f->feed.scenario, t) <= period) {
+            sum += (double)scores[t].right / (double)scores[t].n;
+            n++;
+        }
+    return n ? sum / (double)n : -1;
+}
+
+/* Writes one model's scores. */
+static eg_status judge_log(const eg_federation *f, const eg_score *scores, eg_eval_event *e)
+{
+    int64_t tasks = f->feed.n_tasks, *counts; /* [3, tasks] */
+    EG_TRY(eg_alloc((size_t)(3 * tasks), sizeof *counts, &counts));
+    for (int64_t t = 0; t < tasks; t++) {
+        counts[t] = scores[t].n > 0 ? scores[t].n : 0;
+        counts[tasks + t] = scores[t].right;
+        counts[2 * tasks + t] = scores[t].right_in_task;
+    }
+    bool task_il = eg_scenario_offers(f->feed.scenario) & EG_OFFERS_TASK_CLASSES;
+    e->n_tasks = tasks;
+    e->n = counts;
+    e->correct = counts + tasks;
+    e->correct_task_il = task_il ? counts + 2 * tasks : NULL;
+    eg_status s = eg_run_write_eval(f->folder, e);
+    free(counts);
+    return s;
+}
+
+eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bool full)
+{
+    int64_t n_who = f->personal ? eg_scenario_n_clients(f->feed.scenario) : 1;
+    judge_state j = {.f = f, .limit = full ? 0 : f->e->eval.samples};
+    EG_TRY(eg_alloc((size_t)(n_who * f->feed.n_tasks), sizeof *j.scores, &j.scores));
+    eg_crew_job job = {.n = f->personal ? n_who : f->feed.n_tasks,
+                       .work = f->personal ? judge_client : judge_server,
+                       .context = &j};
+    eg_status s = eg_crew_run(f, &job);
+    double sum = 0;
+    for (int64_t who = 0; who < n_who && s == EG_OK; who++) {
+        const eg_score *scores = j.scores + who * f->feed.n_tasks;
+        sum += judge_mean(f, scores, round);
+        s = judge_log(f, scores,
+                      &(eg_eval_event){.round = round,
+                                       .who = f->personal ? who : EG_SERVER,
+                                       .task_end = task_end,
+                                       .full = full,
+                                       .met = -1});
+    }
+    f->accuracy = sum / (double)n_who;
+    free(j.scores);
+    return s;
+}

@@ -1,0 +1,341 @@
+/* worker.c - local training and testing on one thread, with the method's hooks in their order.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/worker.h"
+
+#include <engram/metric.h>
+#include <engram/op.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKER_TEST_BATCH = 250, WORKER_PLANS = 8 };
+
+static eg_node *worker_input(const eg_worker *w, eg_graph *g, int64_t batch)
+{
+    const eg_feed *f = w->feed;
+    return eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
+}
+
+static void worker_record_learning(void *context, eg_graph *g, int64_t batch)
+{
+    eg_worker *w = context;
+    eg_node *logits = eg_net_forward(w->net, g, worker_input(w, g, batch));
+    eg_node *loss = eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->loss)
+            loss = w->e->parts[i].method->loss(w->states[i], &w->client, g, loss);
+    eg_output(g, "loss", loss);
+    eg_net_backward(w->net, g, loss);
+}
+
+static void worker_record_judging(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_worker *w = context;
+    eg_graph_set_training(g, false);
+    eg_output(g, "logits", eg_net_forward(w->net, g, worker_input(w, g, batch)));
+}
+
+static eg_status worker_set_optimizer(eg_worker *w, size_t n)
+{
+    static const char *const names[] = {"sgd", "adam", "adamw"};
+    const eg_train_opts *t = &w->e->train;
+    char value[64];
+    EG_TRY(eg_optimizer_new(names[t->optimizer], n, &w->optimizer));
+    snprintf(value, sizeof value, "%.17g", t->lr);
+    EG_TRY(eg_optimizer_set(w->optimizer, "lr", value));
+    snprintf(value, sizeof value, "%.17g", t->weight_decay);
+    EG_TRY(eg_optimizer_set(w->optimizer, "weight_decay", value));
+    snprintf(value, sizeof value, "%.17g", t->momentum);
+    return t->optimizer == 0 ? eg_optimizer_set(w->optimizer, "momentum", value) : EG_OK;
+}
+
+eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
+                         eg_worker *out)
+{
+    memset(out, 0, sizeof *out);
+    eg_worker *w = out;
+    const eg_params *p = eg_net_params(net);
+    w->e = e, w->feed = feed, w->net = net;
+    EG_TRY(eg_params_alloc(p, &w->param));
+    EG_TRY(eg_params_alloc(p, &w->grad));
+    EG_TRY(eg_state_alloc(p, &w->state));
+    EG_TRY(eg_alloc(WORKER_TEST_BATCH, sizeof *w->truth, &w->truth));
+    EG_TRY(worker_set_optimizer(w, eg_params_length(p)));
+    EG_TRY(eg_program_new(worker_record_learning, w, WORKER_PLANS, &w->learn));
+    EG_TRY(eg_program_new(worker_record_judging, w, 4, &w->judge));
+    EG_TRY(eg_program_bind(w->learn, p, w->param, w->grad, w->state));
+    for (size_t i = 0; i < e->n_parts; i++)
+        EG_TRY(eg_alloc(1, e->parts[i].method->size + 1, &w->states[i]));
+    if (e->memory.kind)
+        EG_TRY(eg_memory_new((eg_memory_kind)e->memory.kind, e->memory.size, feed->sample,
+                             &w->client.memory));
+    w->client.net = net;
+    w->client.scenario = feed->scenario;
+    w->client.n_params = eg_params_length(p);
+    w->client.n_state = eg_state_length(p);
+    w->client.param = w->param, w->client.grad = w->grad, w->client.state = w->state;
+    return EG_OK;
+}
+
+void eg_worker_close(eg_worker *w)
+{
+    eg_program_free(w->learn);
+    eg_program_free(w->judge);
+    eg_optimizer_free(w->optimizer);
+    eg_memory_free(w->client.memory);
+    for (int i = 0; i < EG_MAX_PARTS; i++)
+        free(w->states[i]);
+    free(w->client.samples);
+    free(w->param);
+    free(w->grad);
+    free(w->state);
+    free(w->order);
+    free(w->picked);
+    free(w->truth);
+}
+
+eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id)
+{
+    size_t cap = (size_t)c->cap_samples;
+    EG_TRY(eg_grow(&c->samples, (size_t)c->n_samples, &cap, sizeof *c->samples));
+    c->cap_samples = (int64_t)cap;
+    c->samples[c->n_samples++] = (eg_sample){task, id};
+    return EG_OK;
+}
+
+/* Calls one hook of every part, in order; its name goes before an error. */
+#define WORKER_EACH(w, hook, ...)                                                              \
+    for (size_t part = 0; part < (w)->e->n_parts; part++)                                      \
+        if ((w)->e->parts[part].method->hook)                                                  \
+            EG_TRY(eg_blame((w)->e->parts[part].method->hook((w)->states[part], __VA_ARGS__),  \
+                            "%s", (w)->e->parts[part].method->name))
+
+/* The model, the memory and the parts as they stood after the client's last round. */
+static eg_status worker_restore(eg_worker *w, const eg_turn *t)
+{
+    eg_client *c = &w->client;
+    size_t n;
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->size)
+            memcpy(w->states[i], w->e->parts[i].options, w->e->parts[i].method->size);
+    const float *own = t->kept ? eg_bundle_find(t->kept, "own.param", &n) : NULL;
+    const float *own_state = t->kept ? eg_bundle_find(t->kept, "own.state", &n) : NULL;
+    c->global = eg_bundle_find(t->down, "param", &n);
+    c->global_state = eg_bundle_find(t->down, "state", &n);
+    memcpy(w->param, own ? own : c->global, c->n_params * sizeof *w->param);
+    if (c->n_state)
+        memcpy(w->state, own_state ? own_state : c->global_state,
+               c->n_state * sizeof *w->state);
+    if (c->memory) {
+        eg_memory_rows rows = {.sample = w->feed->sample};
+        double seen = 0;
+        size_t n_rows = 0;
+        if (t->kept) {
+            rows.x = eg_bundle_find(t->kept, "memory.x", &n);
+            rows.labels = eg_bundle_find(t->kept, "memory.labels", &n_rows);
+            eg_bundle_scalar_of(t->kept, "memory.seen", &seen);
+        }
+        rows.n = (int64_t)n_rows;
+        rows.seen = (int64_t)seen;
+        EG_TRY(eg_memory_set(c->memory, &rows));
+    }
+    if (t->kept)
+        WORKER_EACH(w, recall, c, t->kept);
+    return EG_OK;
+}
+
+/* This round's samples: those of the view, then what parts add. */
+static eg_status worker_gather(eg_worker *w, const eg_turn *t)
+{
+    eg_client *c = &w->client;
+    c->n_samples = 0;
+    for (int64_t k = 0; k < t->view.n_spans; k++)
+        for (int64_t i = 0; i < t->view.spans[k].n; i++)
+            EG_TRY(eg_client_add_sample(c, t->view.spans[k].task, t->view.spans[k].ids[i]));
+    for (int64_t i = t->view.n; i < t->view.n_padded; i++)
+        EG_TRY(eg_client_add_sample(c, c->samples[i % t->view.n].task,
+                                    c->samples[i % t->view.n].id));
+    WORKER_EACH(w, samples, c);
+    if (c->n_samples > w->cap_order) {
+        free(w->order);
+        free(w->picked);
+        w->order = NULL, w->picked = NULL;
+        EG_TRY(eg_alloc((size_t)c->n_samples, sizeof *w->order, &w->order));
+        EG_TRY(eg_alloc((size_t)c->n_samples, sizeof *w->picked, &w->picked));
+        w->cap_order = c->n_samples;
+    }
+    return EG_OK;
+}
+
+/* Rows the parts add to a batch of n, part by part. */
+static int64_t worker_extras(eg_worker *w, int64_t extras[EG_MAX_PARTS])
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < w->e->n_parts; i++) {
+        const eg_method *m = w->e->parts[i].method;
+        extras[i] = m->extra ? m->extra(w->states[i], &w->client) : 0;
+        sum += extras[i];
+    }
+    return sum;
+}
+
+static eg_status worker_remember(eg_worker *w, int64_t n)
+{
+    eg_client *c = &w->client;
+    bool once = w->e->memory.insert == 1;
+    if (!c->memory || (once && (c->epoch > 0 || !c->view.first)))
+        return EG_OK;
+    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
+    rng.block = c->step << 32;
+    eg_memory_push(c->memory, n, c->x, c->labels, &rng);
+    return EG_OK;
+}
+
+/* One batch of n samples of this round: assemble, run, let the parts change the gradient, step.
+ */
+static eg_status worker_batch(eg_worker *w, const eg_sample *samples, int64_t n)
+{
+    eg_client *c = &w->client;
+    const eg_feed *f = w->feed;
+    int64_t extras[EG_MAX_PARTS] = {0}, at = n;
+    eg_plan *plan;
+    c->batch = n + worker_extras(w, extras);
+    EG_TRY(eg_program_plan(w->learn, c->batch, &plan));
+    c->plan = plan;
+    c->x = eg_plan_input(plan, "x");
+    c->labels = eg_plan_input(plan, "labels");
+    eg_rng augment = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_AUGMENT);
+    augment.block = c->step << 32;
+    eg_feed_train(f, samples, n, &augment, c->x, c->labels);
+    for (size_t i = 0; i < w->e->n_parts; at += extras[i], i++)
+        if (extras[i])
+            EG_TRY(w->e->parts[i].method->batch(w->states[i], c, c->x + (size_t)at * f->sample,
+                                                c->labels + at));
+    eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
+    eg_plan_seed(plan, &dropout, c->step);
+    EG_TRY(eg_plan_run(plan));
+    c->loss += (double)*eg_plan_output(plan, "loss");
+    c->n_batches++;
+    WORKER_EACH(w, grad, c);
+    eg_optimizer_step(w->optimizer, w->param, w->grad);
+    WORKER_EACH(w, batch_end, c);
+    EG_TRY(worker_remember(w, n));
+    c->step++;
+    return EG_OK;
+}
+
+static eg_status worker_epochs(eg_worker *w)
+{
+    eg_client *c = &w->client;
+    int64_t size = w->e->train.batch;
+    for (c->epoch = 0; c->epoch < w->e->train.epochs; c->epoch++) {
+        eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_SHUFFLE);
+        rng.block = (uint64_t)c->epoch << 40;
+        for (int64_t i = 0; i < c->n_samples; i++)
+            w->order[i] = i;
+        eg_rng_shuffle(&rng, (size_t)c->n_samples, w->order);
+        for (int64_t i = 0; i < c->n_samples; i++)
+            w->picked[i] = c->samples[w->order[i]];
+        for (int64_t at = 0; at < c->n_samples; at += size)
+            EG_TRY(worker_batch(w, w->picked + at,
+                                c->n_samples - at < size ? c->n_samples - at : size));
+    }
+    return EG_OK;
+}
+
+static bool worker_is_personal(const eg_worker *w)
+{
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->personal)
+            return true;
+    return false;
+}
+
+static eg_status worker_keep_memory(const eg_memory *m, eg_bundle *to)
+{
+    eg_memory_rows r = eg_memory_get(m);
+    EG_TRY(eg_bundle_scalar(to, "memory.seen", (double)r.seen));
+    if (r.n == 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_add(to, "memory.x", eg_dims(r.n, (int64_t)r.sample), r.x));
+    return eg_bundle_add(to, "memory.labels", eg_dims(r.n), r.labels);
+}
+
+/* What goes to the server, and what the client keeps for itself. */
+static eg_status worker_finish(eg_worker *w, const eg_turn *t)
+{
+    eg_client *c = &w->client;
+    bool personal = worker_is_personal(w);
+    EG_TRY(eg_bundle_scalar(t->up, "samples", (double)t->view.n));
+    EG_TRY(eg_bundle_scalar(t->up, "loss", c->n_batches ? c->loss / (double)c->n_batches : 0));
+    if (!personal) {
+        EG_TRY(eg_bundle_add_flat(t->up, "param", w->param, c->n_params));
+        if (c->n_state)
+            EG_TRY(eg_bundle_add_flat(t->up, "state", w->state, c->n_state));
+    } else {
+        EG_TRY(eg_bundle_add_flat(t->keep, "own.param", w->param, c->n_params));
+        if (c->n_state)
+            EG_TRY(eg_bundle_add_flat(t->keep, "own.state", w->state, c->n_state));
+    }
+    if (c->memory)
+        EG_TRY(worker_keep_memory(c->memory, t->keep));
+    WORKER_EACH(w, upload, c, t->up);
+    WORKER_EACH(w, keep, c, t->keep);
+    return EG_OK;
+}
+
+static eg_status worker_train_all(eg_worker *w)
+{
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->train)
+            return w->e->parts[i].method->train(w->states[i], &w->client);
+    return worker_epochs(w);
+}
+
+eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
+{
+    eg_client *c = &w->client;
+    c->id = t->id, c->round = t->round, c->seed = t->seed;
+    c->view = t->view;
+    c->told_boundary = t->told_boundary;
+    c->has_trained = t->view.left >= 0;
+    c->step = 0, c->epoch = 0, c->loss = 0, c->n_batches = 0;
+    EG_TRY(worker_restore(w, t));
+    eg_optimizer_reset(w->optimizer);
+    WORKER_EACH(w, download, c, t->down);
+    if (c->told_boundary && c->has_trained)
+        WORKER_EACH(w, task_end, c);
+    if (c->told_boundary)
+        WORKER_EACH(w, task_begin, c);
+    EG_TRY(worker_gather(w, t));
+    EG_TRY(worker_train_all(w));
+    return worker_finish(w, t);
+}
+
+eg_status eg_worker_judge(eg_worker *w, const float *param, const float *state,
+                          const eg_exam *exam, eg_score *out)
+{
+    int64_t n = exam->n;
+    int64_t outputs = eg_net_spec_of(w->net)->classes;
+    *out = (eg_score){.n = n};
+    /* The plan only reads them: no gradient, no statistics in eval form. */
+    EG_TRY(eg_program_bind(w->judge, eg_net_params(w->net), (float *)(uintptr_t)param, NULL,
+                           (float *)(uintptr_t)state));
+    for (int64_t at = 0; at < n; at += WORKER_TEST_BATCH) {
+        int64_t rows = n - at < WORKER_TEST_BATCH ? n - at : WORKER_TEST_BATCH;
+        eg_plan *plan;
+        EG_TRY(eg_program_plan(w->judge, rows, &plan));
+        eg_feed_test(w->feed, exam->task, exam->ids + at, rows, eg_plan_input(plan, "x"),
+                     w->truth);
+        EG_TRY(eg_plan_run(plan));
+        const float *logits = eg_plan_output(plan, "logits"); /* [rows, outputs] */
+        for (int64_t i = 0; i < rows; i++, logits += outputs) {
+            out->right += eg_predict(logits, outputs, NULL, 0) == w->truth[i];
+            out->right_in_task +=
+                eg_predict(logits, outputs, exam->classes, exam->n_classes) == w->truth[i];
+        }
+    }
+    return EG_OK;
+}

@@ -1,0 +1,57 @@
+/* worker.h - one thread's model, plans and optimiser, and the client it is at the moment.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_WORKER_H
+#define EG_WORKER_H
+
+#include <engram/optim.h>
+#include <engram/program.h>
+
+#include "fed/feed.h"
+
+typedef struct eg_worker {
+    const eg_experiment *e;
+    const eg_feed *feed;
+    const eg_net *net;
+    eg_client client;
+    void *states[EG_MAX_PARTS]; /* of the client's parts */
+    eg_program *learn, *judge;
+    eg_optimizer *optimizer;
+    float *param, *grad, *state;
+    int64_t *order, cap_order;
+    eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
+    int32_t *truth;    /* [judge batch] */
+} eg_worker;
+
+eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
+                         eg_worker *out);
+void eg_worker_close(eg_worker *w);
+
+/* One client's round: what it received and kept goes in, what it uploads and keeps comes out.
+ * down: the server's bundle ("param", "state" and what parts added); kept: NULL at first. */
+typedef struct eg_turn {
+    int64_t id, round;
+    uint64_t seed;
+    eg_view view;
+    bool told_boundary;
+    const eg_bundle *down, *kept;
+    eg_bundle *up, *keep; /* filled */
+} eg_turn;
+eg_status eg_worker_train(eg_worker *w, const eg_turn *turn);
+
+/* A test: n samples of a task, and the task's own classes. */
+typedef struct eg_exam {
+    int64_t task, n, n_classes;
+    const int64_t *ids;
+    const int32_t *classes;
+} eg_exam;
+
+/* How many are right over all classes (class-IL), and among the task's own (task-IL). */
+typedef struct eg_score {
+    int64_t n, right, right_in_task;
+} eg_score;
+
+eg_status eg_worker_judge(eg_worker *w, const float *param, const float *state,
+                          const eg_exam *exam, eg_score *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* disk_test.c - folders, and files brought to disk.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "files.h"
+
+#include "io/disk.h"
+#include "io/file.h"
+
+static void test_folder_is_made_with_those_above(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    files_folder(dir);
+    snprintf(path, sizeof path, "%s/a/b/c", dir);
+    assert_ok(eg_disk_make_folder(path));
+    assert_ok(eg_disk_make_folder(path));
+    files_write(dir, "a/b/c/file", "x", 1);
+    snprintf(path, sizeof path, "%s/a/b/c/file", dir);
+    assert_fails(eg_disk_make_folder(path), EG_EIO, "c/file: the folder cannot be made");
+    strcat(path, "/d");
+    assert_fails(eg_disk_make_folder(path), EG_EIO, "c/file");
+    files_remove(dir);
+}
+
+static void test_created_file_is_never_overwritten(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    unsigned char *bytes;
+    size_t n;
+    files_folder(dir);
+    snprintf(path, sizeof path, "%s/x", dir);
+    assert_ok(eg_file_create(path, "one", 3));
+    assert_fails(eg_file_create(path, "two", 3), EG_EINVAL, "x: is there already");
+    assert_ok(eg_file_read(path, 100, &bytes, &n));
+    assert_string_equal(bytes, "one");
+    free(bytes);
+    files_remove(dir);
+}
+
+static eg_status count(void *to, const char *name)
+{
+    (void)name;
+    ++*(int *)to;
+    return EG_OK;
+}
+
+static void test_many_files_and_folders_are_synced(void **state)
+{
+    (void)state;
+    enum { N = 150 };
+    char dir[FILES_PATH], *paths[N + 1];
+    int n = 0;
+    files_folder(dir);
+    for (int i = 0; i < N; i++) {
+        paths[i] = malloc(FILES_PATH * 2);
+        snprintf(paths[i], (size_t)FILES_PATH * 2, "%s/%d", dir, i);
+        assert_ok(eg_file_create(paths[i], dir, sizeof dir));
+    }
+    paths[N] = dir;
+    assert_ok(eg_disk_sync(paths, N + 1));
+    assert_ok(eg_disk_walk(dir, count, &n));
+    assert_int_equal(n, N);
+    remove(paths[7]);
+    assert_fails(eg_disk_sync(paths, N + 1), EG_ENOENT,
+                 "/7: cannot be brought to disk: No such file");
+    for (int i = 0; i < N; i++)
+        free(paths[i]);
+    files_remove(dir);
+    assert_fails(eg_disk_walk(dir, count, &n), EG_ENOENT, "the folder cannot be opened");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_folder_is_made_with_those_above),
+        cmocka_unit_test(test_created_file_is_never_overwritten),
+        cmocka_unit_test(test_many_files_and_folders_are_synced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

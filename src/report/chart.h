@@ -1,0 +1,60 @@
+/* chart.h - the charts of a page. Each writes one <figure>.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_REPORT_CHART_H
+#define EG_REPORT_CHART_H
+
+#include "report/svg.h"
+
+/* A figure's frame: heading and a sentence, then the chart, then its numbers as a table. */
+void eg_figure_open(eg_page *p, const char *heading, const char *sentence);
+void eg_figure_table(eg_page *p, const char *heading); /* begins the table that can be opened */
+void eg_figure_close(eg_page *p);                      /* ends the figure */
+
+/* Cells of that table. */
+void eg_cell_head(eg_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void eg_cell_percent(eg_page *p, double fraction);
+void eg_cell_spread(eg_page *p, eg_spread s);
+void eg_cell_count(eg_page *p, int64_t n);
+void eg_cell_bytes(eg_page *p, double bytes);
+
+typedef struct eg_point {
+    double x, y, sd; /* y NaN: a gap; sd NaN: no band */
+} eg_point;
+
+typedef struct eg_line {
+    const char *name;
+    eg_colour colour;
+    const eg_point *point;
+    size_t n;
+    double since; /* faint before this x */
+    bool strong, dashed;
+} eg_line;
+
+typedef struct eg_line_chart {
+    const char *chart, *title, *description, *x_name;
+    const char *x_item; /* "round" in tooltips */
+    double x0, x1;
+    const eg_line *line;
+    size_t n;
+    const int64_t *task_end; /* [n_ends], or NULL */
+    size_t n_ends;
+    int64_t n_tasks;
+} eg_line_chart;
+void eg_chart_lines(eg_page *p, const eg_line_chart *c);
+
+/* Charts of one group, over its seeds. */
+eg_status eg_chart_accuracy(eg_page *p, const eg_group *g);
+void eg_chart_matrix(eg_page *p, const eg_group *g);
+void eg_chart_forgetting(eg_page *p, const eg_group *g);
+eg_status eg_chart_clients(eg_page *p, const eg_group *g); /* the first seed */
+eg_status eg_chart_bytes(eg_page *p, const eg_group *g);   /* the first seed; two figures */
+
+/* Charts of all groups. */
+eg_status eg_chart_compare(eg_page *p);
+eg_status eg_chart_final(eg_page *p);
+
+/* The last rounds of the tasks as far as the run has got, of the arena; *n may be 0. */
+eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size_t *n);
+
+#endif

@@ -1,0 +1,236 @@
+/* chart_accuracy.c - accuracy over rounds: of one group task by task, of all groups on average.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { ACCURACY_POINTS = 240, ACCURACY_ROWS = 60 };
+
+static const eg_colour accuracy_ink = {0x16191d, 0xf4f6f8};
+static const eg_colour accuracy_grey = {0x6b7280, 0xa3acb8};
+
+eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size_t *n)
+{
+    int64_t *end = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof *end);
+    *out = end;
+    *n = 0;
+    if (!end)
+        return EG_ENOMEM;
+    for (size_t i = 0; i < r->n_row; i++)
+        if (r->row[i].task_end && r->row[i].round > 0)
+            end[(*n)++] = r->row[i].round;
+    int64_t seen = r->n_round ? r->round[r->n_round - 1].round : 0;
+    if (seen > (*n ? end[*n - 1] : 0)) /* the task that is being learned */
+        end[(*n)++] = seen;
+    return EG_OK;
+}
+
+/* Every row, or every so many of them and all ends of tasks. */
+static bool accuracy_kept(const eg_runlog *r, size_t i, size_t most)
+{
+    size_t stride = (r->n_row + most - 1) / most;
+    return i % stride == 0 || r->row[i].task_end || i + 1 == r->n_row;
+}
+
+static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bool band,
+                                 eg_line *line)
+{
+    const eg_runlog *r = g->run[0];
+    eg_point *q = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof *q);
+    if (!q)
+        return EG_ENOMEM;
+    line->point = q;
+    for (size_t i = 0; i < r->n_row; i++) {
+        if (!accuracy_kept(r, i, ACCURACY_POINTS))
+            continue;
+        eg_spread s = eg_group_acc(g, r->row[i].round, task);
+        q[line->n++] = (eg_point){(double)r->row[i].round, s.mean, band ? s.sd : NAN};
+    }
+    return EG_OK;
+}
+
+/* The round in which a task begins to be learned. */
+static double accuracy_since(const eg_runlog *r, int64_t task, const int64_t *end, size_t n)
+{
+    int64_t own = r->learned[task], now = r->n_row ? r->row[r->n_row - 1].period : 0;
+    if (own < 2)
+        return own == 1 ? 0 : INFINITY;
+    return own <= now && own - 2 < (int64_t)n ? (double)end[own - 2] : INFINITY;
+}
+
+static void accuracy_table(eg_page *p, const eg_group *g)
+{
+    const eg_runlog *r = g->run[0];
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "round");
+    eg_cell_head(p, "mean");
+    for (int64_t t = 0; t < r->n_tasks; t++)
+        eg_cell_head(p, "task %" PRId64, t + 1);
+    fprintf(p->f, "</tr>\n");
+    for (size_t i = 0; i < r->n_row; i++) {
+        if (!accuracy_kept(r, i, ACCURACY_ROWS))
+            continue;
+        int64_t round = r->row[i].round;
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%" PRId64, round);
+        eg_cell_spread(p, eg_group_acc(g, round, EG_MEAN));
+        for (int64_t t = 0; t < r->n_tasks; t++)
+            eg_cell_percent(p, eg_group_acc(g, round, t).mean);
+        fprintf(p->f, "</tr>\n");
+    }
+}
+
+eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
+{
+    const eg_runlog *r = g->run[0];
+    size_t n = 0;
+    eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->n_tasks + 2) * sizeof *line);
+    eg_line_chart c = {
+        .chart = "accuracy", .title = "Accuracy over rounds", .n_tasks = r->n_tasks};
+    EG_TRY(line ? EG_OK : EG_ENOMEM);
+    EG_TRY(eg_task_ends(p, r, &c.task_end, &c.n_ends));
+    for (int64_t t = 0; t < r->n_tasks; t++, n++) {
+        line[n].name = eg_arena_text(&p->arena, "task %" PRId64, t + 1);
+        EG_TRY(line[n].name ? EG_OK : EG_ENOMEM);
+        line[n].colour = eg_colour_task(t, r->n_tasks);
+        line[n].since = accuracy_since(r, t, c.task_end, c.n_ends);
+        EG_TRY(accuracy_points(p, g, t, false, &line[n]));
+    }
+    if (r->n_row > 0 && r->row[r->n_row - 1].task_il) {
+        line[n] =
+            (eg_line){.name = "mean, task known", .colour = accuracy_grey, .dashed = true};
+        EG_TRY(accuracy_points(p, g, EG_MEAN_IL, false, &line[n++]));
+    }
+    line[n] = (eg_line){.name = "mean of learned", .colour = accuracy_ink, .strong = true};
+    EG_TRY(accuracy_points(p, g, EG_MEAN, true, &line[n++]));
+    c.line = line;
+    c.n = n;
+    c.x1 = (double)r->n_rounds;
+    c.x_name = c.x_item = "round";
+    c.description = "Lines of test accuracy, one for each task and a thick one for the mean "
+                    "over the tasks learned so far. The table below holds the numbers.";
+    eg_figure_open(
+        p, c.title,
+        "One line a task, faint until it is learned; the thick line is the mean over "
+        "the tasks learned so far.");
+    eg_chart_lines(p, &c);
+    eg_figure_table(p, "accuracy in percent");
+    accuracy_table(p, g);
+    eg_figure_close(p);
+    return EG_OK;
+}
+
+static void compare_table(eg_page *p, const eg_group *longest)
+{
+    const eg_runlog *r = longest->run[0];
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "round");
+    for (size_t i = 0; i < p->g->n; i++)
+        eg_cell_head(p, "%s", p->g->group[i].title);
+    fprintf(p->f, "</tr>\n");
+    for (size_t i = 0; i < r->n_row; i++) {
+        if (!accuracy_kept(r, i, ACCURACY_ROWS) || r->row[i].round == 0)
+            continue;
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%" PRId64, r->row[i].round);
+        for (size_t k = 0; k < p->g->n; k++)
+            eg_cell_spread(p, eg_group_acc(&p->g->group[k], r->row[i].round, EG_MEAN));
+        fprintf(p->f, "</tr>\n");
+    }
+}
+
+eg_status eg_chart_compare(eg_page *p)
+{
+    const eg_groups *g = p->g;
+    const eg_group *longest = &g->group[0];
+    eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
+    eg_line_chart c = {.chart = "compare",
+                       .title = "Mean accuracy on the tasks learned so far"};
+    EG_TRY(line ? EG_OK : EG_ENOMEM);
+    for (size_t i = 0; i < g->n; i++) {
+        line[i] = (eg_line){.name = g->group[i].title, .strong = true};
+        line[i].colour = eg_colour_label(i);
+        EG_TRY(accuracy_points(p, &g->group[i], EG_MEAN, true, &line[i]));
+        if (g->group[i].run[0]->n_rounds > longest->run[0]->n_rounds)
+            longest = &g->group[i];
+    }
+    EG_TRY(eg_task_ends(p, longest->run[0], &c.task_end, &c.n_ends));
+    c.n_tasks = longest->run[0]->n_tasks;
+    c.line = line;
+    c.n = g->n;
+    c.x1 = (double)longest->run[0]->n_rounds;
+    c.x_name = c.x_item = "round";
+    c.description = "One line a label: the mean over its seeds, in a band of one standard "
+                    "deviation. The table below holds the numbers.";
+    eg_figure_open(p, c.title,
+                   "One line a label: the mean over its seeds, in a band of one standard "
+                   "deviation.");
+    eg_chart_lines(p, &c);
+    eg_figure_table(p, "accuracy in percent");
+    compare_table(p, longest);
+    eg_figure_close(p);
+    return EG_OK;
+}
+
+static eg_spread final_acc(const eg_group *g, int64_t task)
+{
+    const eg_runlog_row *last = eg_runlog_last(g->run[0]);
+    return eg_group_acc(g, last ? last->round : -1, task);
+}
+
+static void final_table(eg_page *p, int64_t n_tasks)
+{
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "label");
+    for (int64_t t = 0; t < n_tasks; t++)
+        eg_cell_head(p, "task %" PRId64, t + 1);
+    fprintf(p->f, "</tr>\n");
+    for (size_t i = 0; i < p->g->n; i++) {
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%s", p->g->group[i].title);
+        for (int64_t t = 0; t < n_tasks; t++)
+            eg_cell_spread(p, final_acc(&p->g->group[i], t));
+        fprintf(p->f, "</tr>\n");
+    }
+}
+
+eg_status eg_chart_final(eg_page *p)
+{
+    const eg_groups *g = p->g;
+    eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
+    eg_line_chart c = {.chart = "final", .title = "What is left of each task at the end"};
+    EG_TRY(line ? EG_OK : EG_ENOMEM);
+    for (size_t i = 0; i < g->n; i++) {
+        int64_t n = g->group[i].run[0]->n_tasks;
+        eg_point *q = eg_arena_alloc(&p->arena, (size_t)n * sizeof *q);
+        EG_TRY(q ? EG_OK : EG_ENOMEM);
+        for (int64_t t = 0; t < n; t++) {
+            eg_spread s = final_acc(&g->group[i], t);
+            q[n - 1 - t] = (eg_point){(double)(n - 1 - t), s.mean, s.sd};
+        }
+        line[i] = (eg_line){.name = g->group[i].title, .point = q, .n = (size_t)n};
+        line[i].colour = eg_colour_label(i);
+        line[i].strong = true;
+        c.n_tasks = n > c.n_tasks ? n : c.n_tasks;
+    }
+    c.line = line;
+    c.n = g->n;
+    c.x1 = (double)(c.n_tasks - 1);
+    c.x_name = "how many tasks were learned since";
+    c.x_item = "tasks since:";
+    c.description =
+        "One line a label: accuracy on each task after the last one, the newest task "
+        "at the left, with a band of one standard deviation. The table below holds "
+        "the numbers.";
+    eg_figure_open(
+        p, c.title,
+        "The newest task at the left, the oldest at the right: a line that falls has "
+        "forgotten, a level one remembers.");
+    eg_chart_lines(p, &c);
+    eg_figure_table(p, "final accuracy in percent");
+    final_table(p, c.n_tasks);
+    eg_figure_close(p);
+    return EG_OK;
+}

@@ -1,0 +1,189 @@
+/* chart_bytes.c - what was sent: round by round, and in all.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { BYTES_WIDTH = 470, BYTES_HEIGHT = 250, BYTES_BINS = 80, BYTES_ROWS = 200 };
+
+static const eg_colour bytes_up = {0x0072b2, 0x5aaef0}, bytes_down = {0xd98200, 0xf2b84b};
+
+typedef struct bytes_bin {
+    double up, down; /* a round, on average; then in all until here */
+    double first, last;
+} bytes_bin;
+
+/* Rounds put together so that at most BYTES_BINS bars are drawn. */
+static size_t bytes_bins(const eg_runlog *r, bytes_bin *bin, bool sum)
+{
+    size_t size = (r->n_round + BYTES_BINS - 1) / BYTES_BINS, n = 0;
+    double up = 0, down = 0;
+    for (size_t i = 0; i < r->n_round; i += size, n++) {
+        size_t end = i + size < r->n_round ? i + size : r->n_round;
+        bytes_bin b = {.first = (double)r->round[i].round,
+                       .last = (double)r->round[end - 1].round};
+        for (size_t k = i; k < end; k++) {
+            b.up += isnan(r->round[k].bytes_up) ? 0 : r->round[k].bytes_up;
+            b.down += isnan(r->round[k].bytes_down) ? 0 : r->round[k].bytes_down;
+        }
+        up += b.up;
+        down += b.down;
+        bin[n] = b;
+        bin[n].up = sum ? up : b.up / (double)(end - i);
+        bin[n].down = sum ? down : b.down / (double)(end - i);
+    }
+    return n;
+}
+
+/* "20.0 MB" as "20 MB". */
+static void bytes_trim(char *text)
+{
+    char *dot = strchr(text, '.'), *unit = strchr(text, ' '), *end = unit;
+    if (!dot || !unit)
+        return;
+    while (end[-1] == '0')
+        end--;
+    memmove(end[-1] == '.' ? end - 1 : end, unit, strlen(unit) + 1);
+}
+
+static void bytes_axis(eg_page *p, const eg_frame *m)
+{
+    double step = eg_svg_step(m->y1 - m->y0, 6);
+    int first = (int)ceil(m->y0 / step), last = (int)floor(m->y1 / step + 1e-9);
+    for (int k = first; k <= last; k++) {
+        char text[32];
+        double y = k * step;
+        bool zero = k == 0;
+        eg_show_bytes(text, zero ? 0 : fabs(y));
+        bytes_trim(text);
+        fprintf(p->f,
+                "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/><text class=\"dim end\" x=\"%.1f\" "
+                "y=\"%.1f\">%s</text>\n",
+                zero ? "axis" : "grid", m->left, eg_frame_y(m, y), m->right, m->left - 6,
+                eg_frame_y(m, y) + 4, text);
+    }
+}
+
+static void bytes_bar(eg_page *p, const eg_frame *m, const bytes_bin *b, bool down)
+{
+    char text[32];
+    double v = down ? b->down : b->up, zero = eg_frame_y(m, 0);
+    double x = eg_frame_x(m, b->first - 1), w = eg_frame_x(m, b->last) - x;
+    double h = fabs(zero - eg_frame_y(m, v));
+    eg_show_bytes(text, v);
+    fprintf(p->f,
+            "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>",
+            x + w * 0.1, down ? zero : zero - h, w * 0.8, h);
+    if (b->first == b->last)
+        fprintf(p->f, "round %.0f: %s %s</title></rect>", b->first, text, down ? "down" : "up");
+    else
+        fprintf(p->f, "rounds %.0f to %.0f: %s %s a round</title></rect>", b->first, b->last,
+                text, down ? "down" : "up");
+}
+
+static void bytes_rounds(eg_page *p, const eg_frame *m, const bytes_bin *bin, size_t n)
+{
+    for (int down = 0; down < 2; down++) {
+        fprintf(p->f, "<g ");
+        eg_svg_colour(p->f, down ? bytes_down : bytes_up);
+        fprintf(p->f, ">");
+        for (size_t i = 0; i < n; i++)
+            bytes_bar(p, m, &bin[i], down);
+        fprintf(p->f, "<text class=\"own strong\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n",
+                m->right + 6, down ? eg_frame_y(m, 0) + 20 : eg_frame_y(m, 0) - 10,
+                down ? "down" : "up");
+    }
+}
+
+static void bytes_area(eg_page *p, const eg_frame *m, const bytes_bin *bin, size_t n, bool down)
+{
+    fprintf(p->f, "<g ");
+    eg_svg_colour(p->f, down ? bytes_down : bytes_up);
+    fprintf(p->f, "><path class=\"area\" d=\"M%.1f %.1f", eg_frame_x(m, 0), eg_frame_y(m, 0));
+    for (size_t i = 0; i < n; i++)
+        fprintf(p->f, "L%.1f %.1f", eg_frame_x(m, bin[i].last),
+                eg_frame_y(m, bin[i].up + (down ? bin[i].down : 0)));
+    for (size_t i = n; down && i-- > 0;)
+        fprintf(p->f, "L%.1f %.1f", eg_frame_x(m, bin[i].last), eg_frame_y(m, bin[i].up));
+    if (!down)
+        fprintf(p->f, "L%.1f %.1f", eg_frame_x(m, bin[n - 1].last), eg_frame_y(m, 0));
+    char text[32];
+    double v = down ? bin[n - 1].down : bin[n - 1].up;
+    eg_show_bytes(text, v);
+    fprintf(p->f,
+            "Z\"><title>%s: %s in all</title></path><text class=\"own strong\" x=\"%.1f\" "
+            "y=\"%.1f\">%s<tspan x=\"%.1f\" dy=\"14\">%s</tspan></text></g>\n",
+            down ? "down" : "up", text, m->right + 6,
+            eg_frame_y(m, (down ? bin[n - 1].up : 0) + v / 2), text, m->right + 6,
+            down ? "down" : "up");
+}
+
+static void bytes_table(eg_page *p, const eg_runlog *r)
+{
+    double up = 0, down = 0;
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "round");
+    eg_cell_head(p, "up");
+    eg_cell_head(p, "down");
+    eg_cell_head(p, "in all");
+    fprintf(p->f, "</tr>\n");
+    for (size_t i = 0; i < r->n_round; i++) {
+        up += isnan(r->round[i].bytes_up) ? 0 : r->round[i].bytes_up;
+        down += isnan(r->round[i].bytes_down) ? 0 : r->round[i].bytes_down;
+        if (i % (r->n_round / BYTES_ROWS + 1) != 0 && i + 1 < r->n_round)
+            continue;
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%" PRId64, r->round[i].round);
+        eg_cell_bytes(p, r->round[i].bytes_up);
+        eg_cell_bytes(p, r->round[i].bytes_down);
+        eg_cell_bytes(p, up + down);
+        fprintf(p->f, "</tr>\n");
+    }
+}
+
+eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
+{
+    const eg_runlog *r = g->run[0];
+    bytes_bin *bin = eg_arena_alloc(&p->arena, (r->n_round + 1) * sizeof *bin);
+    EG_TRY(bin ? EG_OK : EG_ENOMEM);
+    size_t n = bytes_bins(r, bin, false);
+    if (n == 0)
+        return EG_OK;
+    eg_frame m = {
+        .left = 62, .right = BYTES_WIDTH - 72, .top = 12, .bottom = BYTES_HEIGHT - 46};
+    m.x1 = (double)r->n_rounds;
+    for (size_t i = 0; i < n; i++) {
+        m.y1 = fmax(m.y1, bin[i].up);
+        m.y0 = fmin(m.y0, -bin[i].down);
+    }
+    m.y1 = m.y1 - m.y0 > 0 ? m.y1 : 1;
+    eg_figure_open(p, "Bytes a round", "Up: clients to server. Down: server to clients.");
+    eg_svg_open(
+        p, "bytes", BYTES_WIDTH, BYTES_HEIGHT, "Bytes a round",
+        "Bars of bytes sent up, above the line, and down, below it. The table below holds "
+        "the numbers.");
+    bytes_axis(p, &m);
+    eg_svg_numbers(p, &m, "round");
+    bytes_rounds(p, &m, bin, n);
+    eg_svg_close(p);
+    eg_figure_table(p, "bytes");
+    bytes_table(p, r);
+    eg_figure_close(p);
+    n = bytes_bins(r, bin, true);
+    m.y0 = 0;
+    m.y1 = fmax((bin[n - 1].up + bin[n - 1].down) * 1.02, 1);
+    eg_figure_open(p, "Bytes in all", "Everything sent until a round, up and down stacked.");
+    eg_svg_open(p, "bytes-total", BYTES_WIDTH, BYTES_HEIGHT, "Bytes in all",
+                "Areas of all bytes sent until a round. The table of bytes a round holds the "
+                "numbers.");
+    bytes_axis(p, &m);
+    eg_svg_numbers(p, &m, "round");
+    bytes_area(p, &m, bin, n, false);
+    bytes_area(p, &m, bin, n, true);
+    eg_svg_close(p);
+    eg_figure_close(p);
+    return EG_OK;
+}

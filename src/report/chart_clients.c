@@ -1,0 +1,228 @@
+/* chart_clients.c - who took part when, and who was left out.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Many clients share a row and many rounds a column, so that the chart stays small.
+ */
+#include "report/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { CLIENTS_WIDTH = 960, CLIENTS_ROWS = 50, CLIENTS_COLUMNS = 200, CLIENTS_LISTED = 200 };
+
+typedef struct clients {
+    eg_page *p;
+    const eg_runlog *r;
+    eg_frame m;
+    int64_t rows, columns;      /* of the chart */
+    int64_t a_row, a_column;    /* clients in a row, rounds in a column */
+    int64_t *took, *left;       /* [rows, columns] how often */
+    int64_t *took_by, *left_by; /* [n_clients] */
+    const int64_t *end;         /* [n_ends] of tasks */
+    size_t n_ends;
+    double step; /* the height of a row */
+} clients;
+
+static eg_status clients_init(clients *c)
+{
+    const eg_runlog *r = c->r;
+    c->a_row = (r->n_clients + CLIENTS_ROWS - 1) / CLIENTS_ROWS;
+    c->a_column = (r->n_rounds + CLIENTS_COLUMNS - 1) / CLIENTS_COLUMNS;
+    c->rows = (r->n_clients + c->a_row - 1) / c->a_row;
+    c->columns = (r->n_rounds + c->a_column - 1) / c->a_column;
+    size_t cells = (size_t)(c->rows * c->columns) * sizeof(int64_t);
+    size_t all = (size_t)r->n_clients * sizeof(int64_t);
+    c->took = eg_arena_alloc(&c->p->arena, cells);
+    c->left = eg_arena_alloc(&c->p->arena, cells);
+    c->took_by = eg_arena_alloc(&c->p->arena, all);
+    c->left_by = eg_arena_alloc(&c->p->arena, all);
+    return c->took && c->left && c->took_by && c->left_by ? EG_OK : EG_ENOMEM;
+}
+
+static int64_t clients_cell(const clients *c, int64_t client, int64_t round)
+{
+    return client / c->a_row * c->columns + (round - 1) / c->a_column;
+}
+
+static void clients_count(clients *c)
+{
+    const eg_runlog *r = c->r;
+    for (size_t i = 0; i < r->n_round; i++)
+        for (int64_t k = 0; k < r->round[i].n_clients; k++) {
+            int64_t client = r->round[i].client[k];
+            c->took[clients_cell(c, client, r->round[i].round)]++;
+            c->took_by[client]++;
+        }
+    for (size_t i = 0; i < r->n_note; i++)
+        if (r->note[i].client >= 0) {
+            c->left[clients_cell(c, r->note[i].client, r->note[i].round)]++;
+            c->left_by[r->note[i].client]++;
+        }
+}
+
+/* How much of a cell took part, in quarters. */
+static int clients_level(const clients *c, int64_t row, int64_t column)
+{
+    double share =
+        (double)c->took[row * c->columns + column] / (double)(c->a_row * c->a_column);
+    return share > 0 ? (int)fmin(4, ceil(share * 4)) : 0;
+}
+
+static void clients_name(FILE *f, const clients *c, int64_t row)
+{
+    int64_t first = row * c->a_row, last = first + c->a_row - 1;
+    last = last < c->r->n_clients ? last : c->r->n_clients - 1;
+    if (first == last)
+        fprintf(f, "client %" PRId64, first);
+    else
+        fprintf(f, "clients %" PRId64 " to %" PRId64, first, last);
+}
+
+/* Columns [from, to) of a row, all of one level. */
+static void clients_bar(const clients *c, int64_t row, int64_t from, int64_t to, int level)
+{
+    FILE *f = c->p->f;
+    int64_t first = from * c->a_column + 1, last = to * c->a_column;
+    last = last < c->r->n_rounds ? last : c->r->n_rounds;
+    double x = eg_frame_x(&c->m, (double)(first - 1)), right = eg_frame_x(&c->m, (double)last);
+    fprintf(f,
+            "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+            "rx=\"%.1f\" style=\"fill-opacity:%.2f\"><title>",
+            x + 0.5, c->m.top + (double)row * c->step + 1, fmax(right - x - 1, 0.6),
+            c->step - 2, fmin(3, (c->step - 2) / 3), 0.1 + 0.225 * level);
+    clients_name(f, c, row);
+    fprintf(f,
+            first == last ? ": round %" PRId64 "</title></rect>"
+                          : ": rounds %" PRId64 " to %" PRId64 "</title></rect>",
+            first, last);
+}
+
+/* The rows within the rounds of one task, in its colour. */
+static void clients_task(const clients *c, size_t task)
+{
+    int64_t begin = task ? (c->end[task - 1] + c->a_column - 1) / c->a_column : 0;
+    int64_t stop = (c->end[task] + c->a_column - 1) / c->a_column;
+    fprintf(c->p->f, "<g ");
+    eg_svg_colour(c->p->f, eg_colour_task((int64_t)task % c->r->n_tasks, c->r->n_tasks));
+    fprintf(c->p->f, ">");
+    for (int64_t row = 0; row < c->rows; row++)
+        for (int64_t k = begin, to; k < stop; k = to) {
+            int level = clients_level(c, row, k);
+            for (to = k + 1; to < stop && clients_level(c, row, to) == level;)
+                to++;
+            if (level > 0)
+                clients_bar(c, row, k, to, level);
+        }
+    fprintf(c->p->f, "</g>\n");
+}
+
+static void clients_row_names(const clients *c)
+{
+    int64_t stride = c->step >= 11 ? 1 : (int64_t)ceil(13 / c->step);
+    for (int64_t row = 0; row < c->rows; row++) {
+        double y = c->m.top + ((double)row + 0.5) * c->step;
+        fprintf(c->p->f, "<path class=\"rowline\" d=\"M%.1f %.1fH%.1f\"/>", c->m.left, y,
+                c->m.right);
+        if (row % stride == 0)
+            fprintf(c->p->f, "<text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%" PRId64 "</text>",
+                    c->m.left - 8, y + 4, row * c->a_row);
+        if (c->a_row == 1 && c->step >= 11 && c->r->n_round > 0)
+            fprintf(c->p->f, "<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">%" PRId64 "</text>",
+                    c->m.right + 10, y + 4, c->took_by[row]);
+    }
+    fprintf(c->p->f, "<text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">client</text>",
+            c->m.left - 8, c->m.top - 6);
+    if (c->a_row == 1 && c->step >= 11)
+        fprintf(c->p->f, "<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">rounds</text>",
+                c->m.right + 10, c->m.top - 6);
+    fputc('\n', c->p->f);
+}
+
+static void clients_notes(const clients *c)
+{
+    FILE *f = c->p->f;
+    for (size_t i = 0; i < c->r->n_note; i++) {
+        const eg_runlog_note *note = &c->r->note[i];
+        double x = eg_frame_x(&c->m, (double)note->round - 0.5);
+        fprintf(f, "<g class=\"bad\"><title>");
+        if (note->client < 0) {
+            fprintf(f, "round %" PRId64 " skipped: ", note->round);
+            eg_html_text(f, note->why);
+            fprintf(f, "</title><path d=\"M%.1f %.1fV%.1f\"/></g>\n", x, c->m.top, c->m.bottom);
+            continue;
+        }
+        int64_t row = note->client / c->a_row;
+        double y = c->m.top + ((double)row + 0.5) * c->step;
+        double a = fmin(4, c->step / 2 - 1);
+        fprintf(f, "client %" PRId64 " left out of round %" PRId64 ": ", note->client,
+                note->round);
+        eg_html_text(f, note->why);
+        fprintf(f, "</title><path d=\"M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f\"/></g>\n", x - a,
+                y - a, 2 * a, 2 * a, -2 * a, -2 * a, 2 * a);
+    }
+}
+
+static void clients_table(const clients *c)
+{
+    eg_page *p = c->p;
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "client");
+    eg_cell_head(p, "rounds taken part");
+    eg_cell_head(p, "left out");
+    fprintf(p->f, "</tr>\n");
+    for (int64_t k = 0; k < c->r->n_clients && k < CLIENTS_LISTED; k++) {
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%" PRId64, k);
+        eg_cell_count(p, c->took_by[k]);
+        eg_cell_count(p, c->left_by[k]);
+        fprintf(p->f, "</tr>\n");
+    }
+    if (c->r->n_clients > CLIENTS_LISTED)
+        fprintf(p->f, "<tr><td colspan=\"3\">and %" PRId64 " more</td></tr>\n",
+                c->r->n_clients - CLIENTS_LISTED);
+}
+
+static const char *clients_sentence(const clients *c)
+{
+    int64_t out = 0, skipped = 0;
+    for (size_t i = 0; i < c->r->n_note; i++)
+        *(c->r->note[i].client >= 0 ? &out : &skipped) += 1;
+    const char *text = eg_arena_text(
+        &c->p->arena,
+        "A bar is a client taking part, in the colour of the current task; a cross is one left "
+        "out (%" PRId64 "), a broken line a round skipped (%" PRId64 ").%s",
+        out, skipped, c->a_row * c->a_column > 1 ? " The paler, the fewer." : "");
+    return text ? text : "";
+}
+
+eg_status eg_chart_clients(eg_page *p, const eg_group *g)
+{
+    clients c = {.p = p, .r = g->run[0]};
+    EG_TRY(clients_init(&c));
+    EG_TRY(eg_task_ends(p, c.r, &c.end, &c.n_ends));
+    clients_count(&c);
+    c.step = fmin(20, fmax(300 / (double)c.rows, 6));
+    c.m = (eg_frame){.left = 62, .right = CLIENTS_WIDTH - 60, .top = 40, .y1 = 1};
+    c.m.x1 = (double)c.r->n_rounds;
+    c.m.bottom = c.m.top + (double)c.rows * c.step + 4;
+    const char *heading =
+        g->n == 1 ? "Who took part"
+                  : eg_arena_text(&p->arena, "Who took part, seed %" PRId64, c.r->seed);
+    eg_figure_open(p, heading ? heading : "", clients_sentence(&c));
+    eg_svg_open(
+        p, "clients", CLIENTS_WIDTH, c.m.bottom + 44, "Clients over rounds",
+        "A row for each client, or for several, with a bar for every round it took part "
+        "in. The table below counts them.");
+    clients_row_names(&c);
+    eg_svg_numbers(p, &c.m, "round");
+    eg_svg_tasks(p, &c.m, c.end, c.n_ends, c.r->n_tasks);
+    for (size_t i = 0; i < c.n_ends; i++)
+        clients_task(&c, i);
+    clients_notes(&c);
+    eg_svg_close(p);
+    eg_figure_table(p, "rounds by client");
+    clients_table(&c);
+    eg_figure_close(p);
+    return EG_OK;
+}

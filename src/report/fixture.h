@@ -1,0 +1,183 @@
+/* fixture.h - run folders for tests: plausible runs that were never run.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_REPORT_FIXTURE_H
+#define EG_REPORT_FIXTURE_H
+
+#include "files.h"
+
+#include "base/base.h"
+#include "io/json.h"
+
+#include <inttypes.h>
+
+typedef struct fixture {
+    const char *name, *label;
+    int64_t seed, tasks, rounds_a_task, clients, chosen;
+    double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
+    bool every_task; /* evaluate at the ends of tasks only */
+    bool local;      /* every client evaluates for itself, the server does not */
+    bool unfinished;
+} fixture;
+
+/* A repeatable fraction. */
+static inline double fixture_draw(const fixture *s, int64_t a, int64_t b)
+{
+    uint64_t x = (uint64_t)s->seed * 0x9e3779b97f4a7c15u + (uint64_t)a * 0xbf58476d1ce4e5b9u +
+                 (uint64_t)b * 0x94d049bb133111ebu;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (double)((x ^ (x >> 31)) >> 11) / 9007199254740992.0;
+}
+
+static inline double fixture_acc(const fixture *s, int64_t round, int64_t task)
+{
+    double begin = (double)(task * s->rounds_a_task),
+           noise = fixture_draw(s, round, task) - 0.5;
+    double since = (double)round - begin, over = since - (double)s->rounds_a_task;
+    double top = 0.96 - 0.015 * (double)(task % 4), value = 0.02;
+    if (since > 0)
+        value = top * (1 - exp(-3.2 * since / (double)s->rounds_a_task));
+    if (over > 0)
+        value *= s->keep + (1 - s->keep) * exp(-2.5 * over / (double)s->rounds_a_task);
+    return fmin(1, fmax(0, value + 0.04 * noise));
+}
+
+static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_t who)
+{
+    fprintf(f, "{\"event\":\"eval\",\"round\":%" PRId64 ",\"who\":", round);
+    if (who < 0)
+        fprintf(f, "\"server\"");
+    else
+        fprintf(f, "%" PRId64, who);
+    bool end = round > 0 && round % s->rounds_a_task == 0;
+    fprintf(f, ",\"task_end\":%s,\"full\":%s", end ? "true" : "false", end ? "true" : "false");
+    for (int k = 0; k < 3; k++) {
+        static const char *const key[] = {"accuracy", "accuracy_task_il", "n"};
+        fprintf(f, ",\"%s\":[", key[k]);
+        for (int64_t t = 0; t < s->tasks; t++) {
+            double a = fixture_acc(s, round, t);
+            if (k == 2)
+                fprintf(f, "%s1000", t ? "," : "");
+            else
+                fprintf(f, "%s%.4f", t ? "," : "", k ? 0.5 + a / 2 : a);
+        }
+        fprintf(f, "]");
+    }
+    fprintf(f, "}\n");
+}
+
+static inline void fixture_evals(FILE *f, const fixture *s, int64_t round)
+{
+    if (s->every_task && round % s->rounds_a_task != 0)
+        return;
+    for (int64_t c = 0; s->local && c < s->clients; c++)
+        fixture_eval(f, s, round, c);
+    if (!s->local)
+        fixture_eval(f, s, round, -1);
+}
+
+/* A round: the chosen clients, and now and then one that is left out. */
+static inline void fixture_round(FILE *f, const fixture *s, int64_t round)
+{
+    int64_t n = 0, out = -1;
+    fprintf(f, "{\"event\":\"round\",\"round\":%" PRId64 ",\"clients\":[", round);
+    for (int64_t c = 0; c < s->clients; c++) {
+        if (fixture_draw(s, round, 1000 + c) >= (double)s->chosen / (double)s->clients)
+            continue;
+        if (fixture_draw(s, round, 9000000 + c) < 0.02)
+            out = c;
+        else
+            fprintf(f, "%s%" PRId64, n++ ? "," : "", c);
+    }
+    double drawn = fixture_draw(s, round, -1);
+    fprintf(f,
+            "],\"samples\":%" PRId64 ",\"loss\":%.5f,\"bytes_up\":%" PRId64
+            ",\"bytes_down\":%" PRId64 ",\"seconds\":%.3f}\n",
+            n * 600, 0.2 + drawn, n * 178000, (n + (out >= 0)) * 176000, 0.2 + 0.1 * drawn);
+    if (out >= 0)
+        fprintf(f,
+                "{\"event\":\"left_out\",\"round\":%" PRId64 ",\"client\":%" PRId64
+                ",\"why\":\"upload 'w' holds NaN\"}\n",
+                round, out);
+}
+
+/* The texts may hold anything, so JSON's own printer quotes them. */
+static inline char *fixture_quoted(const char *text)
+{
+    char *out;
+    eg_json *v = eg_json_of_text(text);
+    assert_ok(eg_json_print(v, 0, &out, NULL));
+    eg_json_free(v);
+    return out;
+}
+
+static inline void fixture_summary(const fixture *s, const char *folder)
+{
+    char text[2048];
+    int64_t rounds = s->tasks * s->rounds_a_task;
+    double sum = 0, fall = 0;
+    for (int64_t t = 0; t < s->tasks; t++) {
+        sum += fixture_acc(s, rounds, t);
+        if (t + 1 < s->tasks)
+            fall += fixture_acc(s, (t + 1) * s->rounds_a_task, t) - fixture_acc(s, rounds, t);
+    }
+    fall /= s->tasks > 1 ? (double)(s->tasks - 1) : 1;
+    double acc = sum / (double)s->tasks;
+    char *name = fixture_quoted(s->name), *label = fixture_quoted(s->label);
+    int n = snprintf(
+        text, sizeof text,
+        "{\"name\":%s,\"label\":%s,\"seed\":%" PRId64
+        ",\"method\":[\"fedavg\"],\"acc_final\":%.6f,\"acc_task_il\":%.6f,\"aia\":%.6f,"
+        "\"forgetting\":%.6f,\"bwt\":%.6f,\"fwt\":null,\"bytes_up\":%" PRId64
+        ",\"bytes_down\":%" PRId64 ",\"seconds\":%.2f,\"peak_rss_bytes\":48234496,"
+        "\"rounds\":%" PRId64 ",\"params_sha256\":\"ab12\",\"config_sha256\":\"cd34\"}\n",
+        name, label, s->seed, acc, 0.5 + acc / 2, fmin(1, acc * 1.1), fall, -fall,
+        rounds * s->chosen * 178000, rounds * s->chosen * 176000, 0.25 * (double)rounds,
+        rounds);
+    free(name);
+    free(label);
+    assert_true(n < (int)sizeof text);
+    files_write(folder, "summary.json", text, (size_t)n);
+}
+
+static const char fixture_config[] =
+    "name: demo            # <script>alert('no & never')</script>\n"
+    "data:\n  name: glyphs\n  train: 6000\nscenario:\n  kind: class-incremental\n  tasks: 5\n"
+    "  clients: 10\n  partition: {kind: dirichlet, alpha: 0.5}\nmodel: {name: cnn-small}\n"
+    "method: [er]\nmemory: {kind: reservoir, size: 200}\n"
+    "train: {optimizer: sgd, lr: 0.05, batch: 32, epochs: 1}\neval: {every: round}\n";
+
+/* Writes the folder of a run. */
+static inline void fixture_write(const fixture *s, const char *folder)
+{
+    char path[FILES_PATH * 2];
+    mkdir(folder, 0777);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    char *name = fixture_quoted(s->name), *label = fixture_quoted(s->label);
+    int64_t rounds = s->tasks * s->rounds_a_task, last = s->unfinished ? rounds / 2 : rounds;
+    fprintf(f,
+            "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64
+            ",\"method\":[\"er\",\"fed-a-gem\"],\"clients\":%" PRId64 ",\"tasks\":%" PRId64
+            ",\"rounds\":%" PRId64
+            ",\"classes\":10,\"isa\":\"avx2\",\"config_sha256\":\"cd34\"}\n",
+            name, label, s->seed, s->clients, s->tasks, rounds);
+    free(name);
+    free(label);
+    fixture_evals(f, s, 0);
+    for (int64_t r = 1; r <= last; r++) {
+        fixture_round(f, s, r);
+        fixture_evals(f, s, r);
+    }
+    fprintf(f, s->unfinished
+                   ? "{\"event\":\"rou"
+                   : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496}\n");
+    assert_int_equal(fclose(f), 0);
+    files_write(folder, "config.yaml", fixture_config, sizeof fixture_config - 1);
+    if (!s->unfinished)
+        fixture_summary(s, folder);
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* group.c - seeds found, and statistics over them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/group.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool group_same(const eg_runlog *a, const eg_runlog *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->label, b->label) == 0;
+}
+
+/* Moves runs[i] behind the others of its group, keeping seeds in order. */
+static void group_place(eg_runlog **runs, size_t i)
+{
+    eg_runlog *r = runs[i];
+    size_t at = i;
+    for (size_t k = 0; k < i; k++)
+        if (group_same(runs[k], r)) {
+            at = k;
+            while (at < i && group_same(runs[at], r) && runs[at]->seed <= r->seed)
+                at++;
+            break;
+        }
+    memmove(runs + at + 1, runs + at, (i - at) * sizeof *runs);
+    runs[at] = r;
+}
+
+static eg_status group_make(eg_groups *g)
+{
+    bool names = false;
+    for (size_t i = 1; i < g->n_runs; i++)
+        names = names || strcmp(g->runs[i]->name, g->runs[0]->name) != 0;
+    for (size_t i = 0; i < g->n_runs; i++) {
+        eg_runlog *r = g->runs[i];
+        if (i > 0 && group_same(g->runs[i - 1], r)) {
+            if (g->runs[i - 1]->seed == r->seed)
+                return eg_fail(EG_EINVAL, "%s and %s are both seed %" PRId64 " of '%s'",
+                               g->runs[i - 1]->dir, r->dir, r->seed, r->label);
+            g->group[g->n - 1].n++;
+            continue;
+        }
+        const char *title =
+            names ? eg_arena_text(&g->arena, "%s / %s", r->name, r->label) : r->label;
+        if (!title)
+            return EG_ENOMEM;
+        g->group[g->n++] = (eg_group){.title = title, .run = g->runs + i, .n = 1};
+    }
+    return EG_OK;
+}
+
+static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
+{
+    g->runs = calloc(n, sizeof *g->runs);
+    g->group = calloc(n, sizeof *g->group);
+    if (!g->runs || !g->group)
+        return eg_fail(EG_ENOMEM, "%zu runs are more than memory can hold", n);
+    for (size_t i = 0; i < n; i++) {
+        EG_TRY(eg_runlog_load(dirs[i], &g->runs[i]));
+        g->n_runs++;
+        group_place(g->runs, i);
+    }
+    for (size_t i = 0; i < g->n_published; i++)
+        if (eg_summary_find(g->published[i].metric) == EG_SUMMARY_N)
+            return eg_fail(EG_EINVAL, "published: there is no metric '%s'",
+                           g->published[i].metric);
+    return group_make(g);
+}
+
+eg_status eg_groups_load(const char *const *dirs, size_t n, const eg_published *published,
+                         size_t n_published, eg_groups **out)
+{
+    if (n == 0)
+        return eg_fail(EG_EINVAL, "there is no run to look at");
+    eg_groups *g = calloc(1, sizeof *g);
+    if (!g)
+        return eg_fail(EG_ENOMEM, "out of memory");
+    g->published = published;
+    g->n_published = published ? n_published : 0;
+    eg_status status = group_load(g, dirs, n);
+    if (status != EG_OK) {
+        eg_groups_free(g);
+        return status;
+    }
+    *out = g;
+    return EG_OK;
+}
+
+void eg_groups_free(eg_groups *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->n_runs; i++)
+        eg_runlog_free(g->runs[i]);
+    free(g->runs);
+    free(g->group);
+    eg_arena_fini(&g->arena);
+    free(g);
+}
+
+/* Values are added one by one (Welford, 1962), so that no array is needed. */
+typedef struct group_sum {
+    double mean, m2;
+    size_t n;
+} group_sum;
+
+static void group_add(group_sum *s, double x)
+{
+    if (isnan(x))
+        return;
+    double gap = x - s->mean;
+    s->n++;
+    s->mean += gap / (double)s->n;
+    s->m2 += gap * (x - s->mean);
+}
+
+static eg_spread group_spread(group_sum s)
+{
+    eg_spread out = {NAN, NAN, s.n};
+    if (s.n > 0)
+        out.mean = s.mean;
+    if (s.n > 1)
+        out.sd = sqrt(s.m2 / (double)(s.n - 1));
+    return out;
+}
+
+eg_spread eg_spread_of(const double *values, size_t n)
+{
+    group_sum s = {0};
+    for (size_t i = 0; i < n; i++)
+        group_add(&s, values[i]);
+    return group_spread(s);
+}
+
+eg_spread eg_group_summary(const eg_group *g, eg_summary which)
+{
+    group_sum s = {0};
+    for (size_t i = 0; i < g->n; i++)
+        group_add(&s, g->run[i]->summary[which]);
+    return group_spread(s);
+}
+
+eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task)
+{
+    group_sum s = {0};
+    for (size_t i = 0; i < g->n; i++) {
+        const eg_runlog_row *row = eg_runlog_row_at(g->run[i], round);
+        if (row && task < g->run[i]->n_tasks)
+            group_add(&s, task == EG_MEAN      ? row->mean
+                          : task == EG_MEAN_IL ? row->mean_il
+                                               : row->acc[task]);
+    }
+    return group_spread(s);
+}
+
+eg_spread eg_group_fall(const eg_group *g, int64_t task)
+{
+    group_sum s = {0};
+    for (size_t i = 0; i < g->n; i++)
+        if (task < g->run[i]->n_tasks)
+            group_add(&s, eg_runlog_fall(g->run[i], task));
+    return group_spread(s);
+}
+
+const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
+                                        eg_summary which)
+{
+    for (size_t i = 0; i < g->n_published; i++)
+        if (strcmp(g->published[i].label, of->run[0]->label) == 0 &&
+            eg_summary_find(g->published[i].metric) == which)
+            return &g->published[i];
+    return NULL;
+}

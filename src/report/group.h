@@ -1,0 +1,72 @@
+/* group.h - runs put together: those of one experiment with the same label are its seeds.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A group set owns its runs; everything in it is borrowed until eg_groups_free.
+ */
+#ifndef EG_REPORT_GROUP_H
+#define EG_REPORT_GROUP_H
+
+#include "report/run.h"
+
+#include <engram/report.h>
+
+typedef struct eg_group {
+    const char *title; /* the label, behind the experiment's name where names differ */
+    eg_runlog **run;   /* [n] by seed */
+    size_t n;
+} eg_group;
+
+typedef struct eg_groups {
+    eg_runlog **runs; /* [n_runs] by group */
+    eg_group *group;  /* [n] in order of appearance */
+    size_t n, n_runs;
+    const eg_published *published; /* the caller's */
+    size_t n_published;
+    eg_arena arena;
+} eg_groups;
+
+/* Loads n run folders, at least one, and groups them. */
+eg_status eg_groups_load(const char *const *dirs, size_t n, const eg_published *published,
+                         size_t n_published, eg_groups **out);
+void eg_groups_free(eg_groups *g); /* NULL is fine */
+
+/* Mean and sample standard deviation of n values that are no NaN. sd is NaN for n < 2, both are
+ * for n = 0. */
+typedef struct eg_spread {
+    double mean, sd;
+    size_t n;
+} eg_spread;
+eg_spread eg_spread_of(const double *values, size_t n);
+
+/* Over the seeds: a value of the summary; an accuracy after a round (task -1: the mean over the
+ * learned tasks; -2: the same, task-IL); a task's fall. */
+eg_spread eg_group_summary(const eg_group *g, eg_summary which);
+eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task);
+eg_spread eg_group_fall(const eg_group *g, int64_t task);
+
+enum { EG_MEAN = -1, EG_MEAN_IL = -2 };
+
+/* The figure a paper gives for a group, or NULL. */
+const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
+                                        eg_summary which);
+
+/* How a value of the summary is shown: "68.3", "1.25 MB", "3 min 05 s". NaN is a dash. */
+void eg_show_percent(char out[32], double fraction);
+void eg_show_bytes(char out[32], double bytes);
+void eg_show_seconds(char out[32], double seconds);
+void eg_show_value(char out[32], eg_summary which, double value);
+void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.2" */
+
+/* The columns of a comparison, in order. */
+typedef struct eg_column {
+    const char *heading, *help;
+    eg_summary which;
+    int better; /* 1: more is better; -1: less is; 0: it depends */
+} eg_column;
+extern const eg_column eg_columns[];
+extern const size_t eg_n_columns;
+
+/* Whether any run or paper has a value for it. */
+bool eg_column_used(const eg_groups *g, const eg_column *c);
+
+#endif

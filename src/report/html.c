@@ -1,0 +1,297 @@
+/* html.c - a page about runs: numbers, charts, settings; nothing in it comes from elsewhere.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/chart.h"
+#include "report/style.h"
+
+#include "io/file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void html_head(eg_page *p)
+{
+    const eg_group *first = &p->g->group[0];
+    fprintf(p->f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                  "<title>");
+    eg_html_text(p->f, first->run[0]->name);
+    if (p->g->n == 1) {
+        fprintf(p->f, " – ");
+        eg_html_text(p->f, first->run[0]->label);
+    }
+    fprintf(p->f, " – engram</title>\n<style>\n");
+    for (const char *const *piece = eg_style; *piece; piece++)
+        fputs(*piece, p->f);
+    fprintf(p->f, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+static void html_fact(eg_page *p, int64_t n, const char *one, const char *many)
+{
+    fprintf(p->f, " · <b>%" PRId64 "</b> %s", n, n == 1 ? one : many);
+}
+
+/* "fedavg · seeds 0, 1, 2 · 10 clients · ..." */
+static void html_facts(eg_page *p, const eg_group *g)
+{
+    const eg_runlog *r = g->run[0];
+    fprintf(p->f, "<p class=\"facts\"><b>");
+    eg_html_text(p->f, r->method);
+    fprintf(p->f, "</b> · %s", g->n == 1 ? "seed" : "seeds");
+    for (size_t i = 0; i < g->n; i++)
+        fprintf(p->f, "%s %" PRId64, i ? "," : "", g->run[i]->seed);
+    html_fact(p, r->n_clients, "client", "clients");
+    html_fact(p, r->n_tasks, "task", "tasks");
+    html_fact(p, r->n_classes, "class", "classes");
+    html_fact(p, r->n_rounds, "round", "rounds");
+    fprintf(p->f, " · ");
+    eg_html_text(p->f, r->isa);
+    fprintf(p->f, "</p>\n");
+}
+
+static void html_unfinished(eg_page *p, const eg_group *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!g->run[i]->finished)
+            fprintf(p->f,
+                    "<p class=\"warn\">Seed %" PRId64 " is not finished: %zu of %" PRId64
+                    " rounds. Its numbers are those so far.</p>\n",
+                    g->run[i]->seed, g->run[i]->n_round, g->run[i]->n_rounds);
+}
+
+/* A number: the mean large, its deviation and unit beside, a note below. */
+static void html_tile(eg_page *p, const char *name, eg_summary which, eg_spread s,
+                      const char *unit, const char *note)
+{
+    char mean[32], sd[32];
+    eg_show_value(mean, which, s.mean);
+    eg_show_value(sd, which, s.sd);
+    fprintf(p->f, "<div class=\"tile\"><p>%s</p><strong>%s<span>", name, mean);
+    if (!isnan(s.sd))
+        fprintf(p->f, "± %s", sd);
+    fprintf(p->f, "%s%s</span></strong><p>%s</p></div>\n", isnan(s.sd) || !*unit ? "" : " ",
+            isnan(s.mean) ? "" : unit, note);
+}
+
+static void html_tiles(eg_page *p, const eg_group *g)
+{
+    char a[80], b[80], note[200];
+    eg_spread up = eg_group_summary(g, EG_SUMMARY_bytes_up), s;
+    eg_spread down = eg_group_summary(g, EG_SUMMARY_bytes_down);
+    fprintf(p->f, "<div class=\"tiles\">\n");
+    s = eg_group_summary(g, EG_SUMMARY_acc_task_il);
+    eg_show_spread(a, EG_SUMMARY_acc_task_il, s);
+    snprintf(note, sizeof note, s.n ? "%s %% if the task is known" : "mean over all tasks", a);
+    html_tile(p, g->run[0]->finished ? "Final accuracy" : "Accuracy so far",
+              EG_SUMMARY_acc_final, eg_group_summary(g, EG_SUMMARY_acc_final), "%", note);
+    eg_show_spread(a, EG_SUMMARY_bwt, eg_group_summary(g, EG_SUMMARY_bwt));
+    snprintf(note, sizeof note, g->run[0]->finished ? "backward transfer %s" : "so far", a);
+    html_tile(p, "Forgetting", EG_SUMMARY_forgetting,
+              eg_group_summary(g, EG_SUMMARY_forgetting), "points", note);
+    html_tile(p, "Average accuracy", EG_SUMMARY_aia, eg_group_summary(g, EG_SUMMARY_aia), "%",
+              "mean over task ends");
+    eg_show_bytes(a, up.mean);
+    eg_show_bytes(b, down.mean);
+    snprintf(note, sizeof note, "%s up, %s down", a, b);
+    html_tile(p, "Sent", EG_SUMMARY_bytes_up, (eg_spread){up.mean + down.mean, NAN, up.n}, "",
+              note);
+    eg_show_bytes(a, eg_group_summary(g, EG_SUMMARY_peak_rss_bytes).mean);
+    snprintf(note, sizeof note, g->run[0]->finished ? "%s of memory" : "so far", a);
+    s = eg_group_summary(g, EG_SUMMARY_seconds);
+    s.sd = NAN;
+    html_tile(p, "Time", EG_SUMMARY_seconds, s, "", note);
+    fprintf(p->f, "</div>\n");
+}
+
+static void html_settings(eg_page *p, const eg_group *g)
+{
+    const eg_runlog *r = g->run[0];
+    if (!r->config)
+        return;
+    fprintf(p->f,
+            "<div class=\"card\"><h3>Settings</h3><details><summary>config.yaml, as the run "
+            "resolved it</summary><pre>");
+    eg_html_text(p->f, r->config);
+    fprintf(p->f, "</pre></details></div>\n");
+}
+
+static eg_status html_group(eg_page *p, const eg_group *g)
+{
+    html_unfinished(p, g);
+    html_tiles(p, g);
+    if (g->run[0]->n_row > 0)
+        EG_TRY(eg_chart_accuracy(p, g));
+    fprintf(p->f, "<div class=\"pair\">\n");
+    eg_chart_matrix(p, g);
+    eg_chart_forgetting(p, g);
+    fprintf(p->f, "</div>\n");
+    EG_TRY(eg_chart_clients(p, g));
+    fprintf(p->f, "<div class=\"pair\">\n");
+    EG_TRY(eg_chart_bytes(p, g));
+    fprintf(p->f, "</div>\n");
+    html_settings(p, g);
+    return EG_OK;
+}
+
+/* Whether no other group is better than this one; false where there is nothing to choose. */
+static bool html_best(const eg_groups *all, const eg_group *g, const eg_column *c)
+{
+    double mine = eg_group_summary(g, c->which).mean;
+    if (all->n < 2 || c->better == 0 || isnan(mine))
+        return false;
+    for (size_t i = 0; i < all->n; i++)
+        if ((eg_group_summary(&all->group[i], c->which).mean - mine) * c->better > 0)
+            return false;
+    return true;
+}
+
+static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
+{
+    char text[80];
+    eg_spread s = eg_group_summary(g, c->which);
+    const eg_published *paper = eg_groups_published(p->g, g, c->which);
+    bool brief =
+        c->better == 0; /* the deviation of bytes and time matters less than the room */
+    eg_show_spread(text, c->which, s);
+    if (brief)
+        fprintf(p->f, "<td title=\"%s\"", text);
+    else
+        fprintf(p->f, "<td%s", html_best(p->g, g, c) ? " class=\"best\"" : "");
+    if (c->which == EG_SUMMARY_acc_final && s.n > 0)
+        fprintf(p->f,
+                " style=\"background:linear-gradient(90deg,var(--tint) %.1f%%,transparent 0)\"",
+                s.mean * 100);
+    if (brief)
+        eg_show_value(text, c->which, s.mean);
+    fprintf(p->f, ">%s", text);
+    if (paper) {
+        eg_show_spread(text, c->which, (eg_spread){paper->mean, paper->sd, 1});
+        fprintf(p->f, "<small>published %s</small>", text);
+    }
+    fprintf(p->f, "</td>");
+}
+
+static void html_table(eg_page *p)
+{
+    fprintf(p->f, "<div class=\"card scroll\"><table class=\"wide\" "
+                  "data-table=\"compare\"><thead><tr><th>label</th><th>seeds</th>");
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
+        if (eg_column_used(p->g, c))
+            fprintf(p->f, "<th title=\"%s\">%s</th>", c->help, c->heading);
+    fprintf(p->f, "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < p->g->n; i++) {
+        const eg_group *g = &p->g->group[i];
+        fprintf(p->f, "<tr><th><span ");
+        eg_svg_colour(p->f, eg_colour_label(i));
+        fprintf(p->f, "><span class=\"chip\"></span></span>");
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, "</th><td>%zu</td>", g->n);
+        for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
+            if (eg_column_used(p->g, c))
+                html_value(p, g, c);
+        fprintf(p->f, "</tr>\n");
+    }
+    fprintf(p->f, "</tbody></table></div>\n");
+}
+
+static void html_nav(eg_page *p)
+{
+    fprintf(p->f, "<nav>");
+    for (size_t i = 0; i < p->g->n; i++) {
+        fprintf(p->f, "<a href=\"#g%zu\"><span ", i);
+        eg_svg_colour(p->f, eg_colour_label(i));
+        fprintf(p->f, "><span class=\"chip\"></span></span>");
+        eg_html_text(p->f, p->g->group[i].title);
+        fprintf(p->f, "</a>");
+    }
+    fprintf(p->f, "</nav>\n");
+}
+
+static eg_status html_comparison(eg_page *p)
+{
+    fprintf(
+        p->f,
+        "<p class=\"facts\"><b>%zu</b> labels · <b>%zu</b> runs · mean ± standard deviation "
+        "over seeds</p>\n",
+        p->g->n, p->g->n_runs);
+    html_nav(p);
+    html_table(p);
+    EG_TRY(eg_chart_compare(p));
+    EG_TRY(eg_chart_final(p));
+    for (size_t i = 0; i < p->g->n; i++) {
+        const eg_group *g = &p->g->group[i];
+        fprintf(p->f, "<section id=\"g%zu\"><h2 ", i);
+        eg_svg_colour(p->f, eg_colour_label(i));
+        fprintf(p->f, "><span class=\"chip\"></span>");
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, "</h2>\n");
+        html_facts(p, g);
+        EG_TRY(html_group(p, g));
+        fprintf(p->f, "</section>\n");
+    }
+    return EG_OK;
+}
+
+static void html_foot(eg_page *p)
+{
+    fprintf(p->f, "<footer>From ");
+    for (size_t i = 0; i < p->g->n_runs && i < 20; i++) {
+        fprintf(p->f, "%s", i ? ", " : "");
+        eg_html_text(p->f, p->g->runs[i]->dir);
+    }
+    fprintf(p->f, "%s.</footer>\n</main>\n</body>\n</html>\n",
+            p->g->n_runs > 20 ? ", ..." : "");
+}
+
+static eg_status html_page(eg_page *p)
+{
+    const eg_group *first = &p->g->group[0];
+    html_head(p);
+    fprintf(p->f, "<p class=\"brand\">engram %s</p>\n<h1>", p->g->n > 1 ? "comparison" : "run");
+    eg_html_text(p->f, first->run[0]->name);
+    if (p->g->n == 1) {
+        fprintf(p->f, ": ");
+        eg_html_text(p->f, first->run[0]->label);
+    }
+    fprintf(p->f, "</h1>\n");
+    if (p->g->n > 1) {
+        EG_TRY(html_comparison(p));
+    } else {
+        html_facts(p, first);
+        if (p->g->n_published > 0 || first->n > 1)
+            html_table(p);
+        EG_TRY(html_group(p, first));
+    }
+    html_foot(p);
+    return EG_OK;
+}
+
+static eg_status html_write(const eg_groups *g, const char *out_path)
+{
+    char *text = NULL;
+    size_t n = 0;
+    eg_page p = {.g = g, .f = open_memstream(&text, &n)};
+    if (!p.f)
+        return eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
+    eg_status status = html_page(&p);
+    bool bad = ferror(p.f) != 0;
+    if ((fclose(p.f) != 0 || bad) && status == EG_OK)
+        status = eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
+    if (status == EG_OK)
+        status = eg_file_write(out_path, &(eg_bytes){text, n}, 1);
+    free(text);
+    eg_arena_fini(&p.arena);
+    return status;
+}
+
+eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
+                          size_t n_published, const char *out_path)
+{
+    eg_groups *g;
+    EG_TRY(eg_groups_load(run_dirs, n, published, n_published, &g));
+    eg_status status = html_write(g, out_path);
+    eg_groups_free(g);
+    return status;
+}

@@ -1,0 +1,266 @@
+/* report_html_test.c - pages about runs: all charts, nothing from elsewhere, all text escaped.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * `report_html_test DIR` only writes example pages into DIR, for report_page_test.sh.
+ */
+#include "report/fixture.h"
+
+#include "base/arena.h"
+#include "io/file.h"
+
+#include <engram/report.h>
+
+static char folder[FILES_PATH];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    files_folder(folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+static const fixture plain = {.name = "glyphs-demo",
+                              .label = "er",
+                              .tasks = 5,
+                              .rounds_a_task = 10,
+                              .clients = 10,
+                              .chosen = 6,
+                              .keep = 0.75};
+
+static const eg_published paper[] = {
+    {"er", "acc_final", 0.742, 0.011},
+    {"fedavg", "acc_final", 0.195, 0.004},
+    {"er", "forgetting", 0.201, -1},
+};
+
+/* Writes the page of n runs into the folder. */
+static void page_write(const fixture *runs, size_t n, const char *name)
+{
+    char out[FILES_PATH + 64];
+    const char *dirs[16];
+    eg_arena arena = {0};
+    assert_true(n <= 16);
+    for (size_t i = 0; i < n; i++) {
+        dirs[i] = eg_arena_text(&arena, "%s/run%zu", folder, i);
+        assert_non_null(dirs[i]);
+        fixture_write(&runs[i], dirs[i]);
+    }
+    snprintf(out, sizeof out, "%s/%s", folder, name);
+    assert_ok(eg_report_write(dirs, n, n > 1 ? paper : NULL, n > 1 ? 3 : 0, out));
+    for (size_t i = 0; i < n; i++)
+        files_remove(dirs[i]);
+    eg_arena_fini(&arena);
+}
+
+static char *page_of(const fixture *runs, size_t n)
+{
+    char out[FILES_PATH + 64];
+    unsigned char *text;
+    size_t bytes;
+    page_write(runs, n, "page.html");
+    snprintf(out, sizeof out, "%s/page.html", folder);
+    assert_ok(eg_file_read(out, 1 << 30, &text, &bytes));
+    assert_int_equal(strlen((char *)text), bytes);
+    return (char *)text;
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* Every element is closed in order, all attributes are quoted; fails with the place if not. */
+static void assert_nested(const char *text)
+{
+    char open[64][16];
+    int depth = 0;
+    for (const char *c = text; (c = strchr(c, '<')); c++) {
+        if (strncmp(c, "<style>", 7) == 0) {
+            c = strstr(c, "</style>");
+            continue;
+        }
+        const char *end = c;
+        bool quoted = false;
+        while (*++end && (quoted || *end != '>'))
+            quoted = *end == '"' ? !quoted : quoted;
+        if (!*end || strncmp(c, "<!", 2) == 0 || strncmp(c, "<meta", 5) == 0 || end[-1] == '/')
+            continue;
+        char name[16] = "";
+        sscanf(c + 1 + (c[1] == '/'), "%15[a-z0-9]", name);
+        if (c[1] != '/') {
+            assert_true(depth < 64);
+            memcpy(open[depth++], name, sizeof name);
+        } else if (depth == 0 || strcmp(open[--depth], name) != 0) {
+            fail_msg("%.60s closes %s", c, depth >= 0 ? open[depth] : "nothing");
+        }
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void assert_alone(const char *page)
+{
+    static const char *const never[] = {"http:", "https:",  "src=", "url(",  "@import",
+                                        "<link", "<script", "nan",  "inf\"", "-nan"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (strstr(page, never[i]))
+            fail_msg("the page holds '%s': %.80s", never[i], strstr(page, never[i]));
+}
+
+static const char *const one_run[] = {"accuracy", "matrix",      "forgetting",
+                                      "clients",  "bytes-total", "bytes"};
+
+static void test_page_of_one_run_has_every_chart(void **state)
+{
+    (void)state;
+    char *page = page_of(&plain, 1), what[64];
+    for (size_t i = 0; i < sizeof one_run / sizeof *one_run; i++) {
+        snprintf(what, sizeof what, "data-chart=\"%s\"", one_run[i]);
+        assert_int_equal(count(page, what), 1);
+    }
+    assert_int_equal(count(page, "<svg"), 6);
+    assert_int_equal(count(page, "class=\"heat"), 25);
+    assert_int_equal(count(page, "class=\"heat ownheat"), 5);
+    assert_int_equal(count(page, "class=\"mark\""), 8); /* task ends in two charts */
+    assert_int_equal(count(page, "class=\"tile\""), 5);
+    assert_int_equal(count(page, "class=\"lost\""), 4);
+    assert_true(count(page, "left out of round") > 0);
+    assert_non_null(strstr(page, "prefers-color-scheme:dark"));
+    assert_int_equal(count(page, "<desc"), 6);
+    assert_nested(page);
+    assert_alone(page);
+    free(page);
+}
+
+static size_t seeds(fixture *out)
+{
+    static const struct {
+        const char *label;
+        double keep;
+    } made[] = {{"fedavg", 0}, {"er", 0.75}, {"er + fed-a-gem", 0.88}, {"joint", 1}};
+    for (int i = 0; i < 12; i++) {
+        out[i] = plain;
+        out[i].label = made[i / 3].label;
+        out[i].keep = made[i / 3].keep + 0.05 * (i % 3 - 1);
+        out[i].seed = i % 3;
+    }
+    return 12;
+}
+
+static void test_page_of_many_runs_compares_labels(void **state)
+{
+    (void)state;
+    fixture runs[12];
+    char *page = page_of(runs, seeds(runs));
+    assert_int_equal(count(page, "data-chart=\"compare\""), 1);
+    assert_int_equal(count(page, "data-chart=\"final\""), 1);
+    assert_int_equal(count(page, "data-chart=\"accuracy\""), 4);
+    assert_int_equal(count(page, "data-table=\"compare\""), 1);
+    assert_true(count(page, "class=\"band\"") >= 8);
+    assert_int_equal(count(page, "<small>published "), 3);
+    assert_non_null(strstr(page, "<small>published 74.2 ± 1.1</small>"));
+    assert_non_null(strstr(page, "<small>published 20.1</small>"));
+    assert_nested(page);
+    assert_alone(page);
+    free(page);
+}
+
+static void test_all_text_is_escaped(void **state)
+{
+    (void)state;
+    fixture runs[2] = {plain, plain};
+    runs[0].name = runs[1].name = "<b>&\"'";
+    runs[0].label = "<i>&\"'\x01";
+    runs[1].label = "</title><script>alert(1)</script>";
+    char *page = page_of(runs, 2);
+    assert_null(strstr(page, "<b>&"));
+    assert_null(strstr(page, "<i>"));
+    assert_null(strstr(page, "<script"));
+    assert_null(strchr(page, '\x01'));
+    assert_non_null(strstr(page, "&lt;b&gt;&amp;&quot;&#39;"));
+    assert_non_null(strstr(page, "&lt;script&gt;alert(&#39;no &amp; never&#39;)"));
+    assert_nested(page);
+    free(page);
+}
+
+static void test_odd_runs_still_make_a_page(void **state)
+{
+    (void)state;
+    fixture odd[5] = {plain, plain, plain, plain, plain};
+    odd[0].unfinished = true;
+    odd[1].tasks = 1;
+    odd[1].rounds_a_task = 1;
+    odd[1].clients = 1;
+    odd[2].tasks = 40;
+    odd[2].rounds_a_task = 8;
+    odd[2].clients = 300;
+    odd[2].chosen = 30;
+    odd[3].local = true;
+    odd[4].every_task = true;
+    for (size_t i = 0; i < 5; i++) {
+        char *page = page_of(&odd[i], 1);
+        assert_true(count(page, "<svg") >= 6);
+        assert_true(strlen(page) < 4000000);
+        assert_int_equal(count(page, "is not finished: 25 of 50 rounds"), i == 0);
+        assert_nested(page);
+        assert_alone(page);
+        free(page);
+    }
+}
+
+static void test_failure_leaves_no_page(void **state)
+{
+    (void)state;
+    const char *none = "/none";
+    char out[FILES_PATH + 64];
+    snprintf(out, sizeof out, "%s/page.html", folder);
+    assert_fails(eg_report_write(&none, 1, NULL, 0, out), EG_ENOENT, "/none/metrics.jsonl");
+    assert_int_not_equal(access(out, F_OK), 0);
+    assert_fails(eg_report_write(&none, 0, NULL, 0, out), EG_EINVAL, "no run");
+}
+
+/* Example pages, to be looked at. */
+static int write_pages(const char *where)
+{
+    fixture runs[12], many = plain, part = plain;
+    snprintf(folder, sizeof folder, "%s", where);
+    page_write(&plain, 1, "run.html");
+    page_write(runs, seeds(runs), "compare.html");
+    page_write(runs + 3, 3, "seeds.html");
+    many.tasks = 20;
+    many.clients = 200;
+    many.chosen = 20;
+    many.rounds_a_task = 15;
+    page_write(&many, 1, "many.html");
+    part.unfinished = true;
+    part.label = "<b>&\"</b> a label that is far too long to fit beside the chart";
+    page_write(&part, 1, "unfinished.html");
+    part.unfinished = false;
+    part.every_task = true;
+    page_write(&part, 1, "by_task.html");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return write_pages(argv[1]);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(test_page_of_one_run_has_every_chart),
+        TEST(test_page_of_many_runs_compares_labels),
+        TEST(test_all_text_is_escaped),
+        TEST(test_odd_runs_still_make_a_page),
+        TEST(test_failure_leaves_no_page),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* report_table_test.c - runs compared: seeds put together, papers beside, in three forms.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/fixture.h"
+
+#include "report/group.h"
+
+#include <engram/report.h>
+
+enum { RUNS = 5 };
+
+static char folder[FILES_PATH];
+static char dir[RUNS][FILES_PATH + 16];
+static const char *dirs[RUNS];
+
+/* er with seeds 2, 0 and 1, fedavg with seeds 0 and 1, mixed. */
+static int make_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label;
+        int64_t seed;
+    } made[RUNS] = {{"er", 2}, {"fedavg|x", 0}, {"er", 0}, {"fedavg|x", 1}, {"er", 1}};
+    files_folder(folder);
+    for (int i = 0; i < RUNS; i++) {
+        fixture s = {.name = "demo",
+                     .label = made[i].label,
+                     .seed = made[i].seed,
+                     .tasks = 3,
+                     .rounds_a_task = 4,
+                     .clients = 4,
+                     .chosen = 4,
+                     .keep = made[i].label[0] == 'e' ? 0.8 : 0.1};
+        snprintf(dir[i], sizeof dir[i], "%s/%d", folder, i);
+        dirs[i] = dir[i];
+        fixture_write(&s, dir[i]);
+    }
+    return 0;
+}
+
+static int remove_runs(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+static void test_spread_is_mean_and_sample_deviation(void **state)
+{
+    (void)state;
+    const double x[] = {2, 4, 9, NAN};
+    eg_spread s = eg_spread_of(x, 4);
+    assert_int_equal(s.n, 3);
+    assert_near(s.mean, 5, 1e-12);
+    assert_near(s.sd, sqrt(13), 1e-12);
+    assert_true(isnan(eg_spread_of(x, 1).sd));
+    assert_true(isnan(eg_spread_of(x, 0).mean));
+}
+
+static void test_seeds_of_a_label_are_grouped_in_order(void **state)
+{
+    (void)state;
+    eg_groups *g;
+    assert_ok(eg_groups_load(dirs, RUNS, NULL, 0, &g));
+    assert_int_equal(g->n, 2);
+    assert_string_equal(g->group[0].title, "er");
+    assert_int_equal(g->group[0].n, 3);
+    assert_int_equal(g->group[1].n, 2);
+    for (int64_t i = 0; i < 3; i++)
+        assert_int_equal(g->group[0].run[i]->seed, i);
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += g->group[0].run[i]->summary[EG_SUMMARY_acc_final] / 3;
+    assert_near(eg_group_summary(&g->group[0], EG_SUMMARY_acc_final).mean, sum, 1e-12);
+    eg_groups_free(g);
+}
+
+static void test_values_are_shown_in_their_units(void **state)
+{
+    (void)state;
+    char text[32];
+    static const struct {
+        void (*show)(char out[32], double);
+        double value;
+        const char *text;
+    } cases[] = {
+        {eg_show_percent, 0.68349, "68.3"},
+        {eg_show_percent, -0.0001, "0.0"},
+        {eg_show_percent, NAN, "–"},
+        {eg_show_bytes, 0, "0 B"},
+        {eg_show_bytes, 999, "999 B"},
+        {eg_show_bytes, 999600, "1.00 MB"},
+        {eg_show_bytes, 12345678, "12.3 MB"},
+        {eg_show_seconds, 3.456, "3.46 s"},
+        {eg_show_seconds, 99.96, "1 min 40 s"},
+        {eg_show_seconds, 185.2, "3 min 05 s"},
+        {eg_show_seconds, 3599.9, "1 h 00 min"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cases[i].show(text, cases[i].value);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+static const eg_published paper[] = {
+    {"er", "acc_final", 0.68, 0.004},
+    {"er", "forgetting", 0.123, -1},
+    {"fedavg|x", "acc_final", 0.191, 0.002},
+};
+
+static void test_text_table_has_published_figures_beside_ours(void **state)
+{
+    (void)state;
+    char *text;
+    assert_ok(eg_compare_print(dirs, RUNS, paper, 3, EG_COMPARE_TEXT, &text));
+    assert_non_null(strstr(text, "accuracy %   published"));
+    assert_non_null(strstr(text, "68.0 ± 0.4"));
+    assert_non_null(strstr(text, "12.3"));
+    assert_non_null(strstr(text, "label     seeds"));
+    int lines = 0;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    assert_int_equal(lines, 3);
+    free(text);
+}
+
+static void test_markdown_table_escapes_labels(void **state)
+{
+    (void)state;
+    char *text;
+    assert_ok(eg_compare_print(dirs, RUNS, NULL, 0, EG_COMPARE_MARKDOWN, &text));
+    assert_non_null(strstr(text, "| label | seeds | accuracy % | task-IL % |"));
+    assert_non_null(strstr(text, "\n| --- | ---: |"));
+    assert_non_null(strstr(text, "| fedavg\\|x | 2 | "));
+    assert_null(strstr(text, "published"));
+    free(text);
+}
+
+static void test_json_table_reads_back(void **state)
+{
+    (void)state;
+    char *text;
+    eg_json *v;
+    double mean;
+    assert_ok(eg_compare_print(dirs, RUNS, paper, 3, EG_COMPARE_JSON, &text));
+    assert_ok(eg_json_parse(text, strlen(text), &v));
+    assert_int_equal(eg_json_count(v), 2);
+    const eg_json *er = eg_json_at(v, 0), *acc = eg_json_get(er, "acc_final");
+    assert_int_equal(eg_json_count(eg_json_get(er, "seeds")), 3);
+    assert_ok(eg_json_real(eg_json_get(acc, "published_mean"), &mean));
+    assert_near(mean, 0.68, 0);
+    assert_ok(eg_json_real(eg_json_get(acc, "mean"), &mean));
+    assert_true(mean > 0.5 && mean < 1);
+    assert_int_equal(eg_json_kind_of(eg_json_get(eg_json_get(er, "fwt"), "mean")),
+                     EG_JSON_NULL);
+    eg_json_free(v);
+    free(text);
+}
+
+static void test_what_cannot_be_compared_is_said(void **state)
+{
+    (void)state;
+    char *text;
+    const char *twice[] = {dirs[0], dirs[1], dirs[0]};
+    const eg_published odd = {"er", "beauty", 1, 0};
+    assert_fails(eg_compare_print(twice, 3, NULL, 0, EG_COMPARE_TEXT, &text), EG_EINVAL,
+                 "are both seed 2 of 'er'");
+    assert_fails(eg_compare_print(dirs, 1, &odd, 1, EG_COMPARE_TEXT, &text), EG_EINVAL,
+                 "there is no metric 'beauty'");
+    assert_fails(eg_compare_print(dirs, 0, NULL, 0, EG_COMPARE_TEXT, &text), EG_EINVAL,
+                 "there is no run");
+    char path[FILES_PATH + 32];
+    snprintf(path, sizeof path, "%s/summary.json", dirs[1]);
+    assert_int_equal(remove(path), 0);
+    assert_fails(eg_compare_print(dirs, RUNS, NULL, 0, EG_COMPARE_TEXT, &text), EG_ENOENT,
+                 "/1 has no summary.json: the run is not finished");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_runs, remove_runs)
+    const struct CMUnitTest tests[] = {
+        TEST(test_spread_is_mean_and_sample_deviation),
+        TEST(test_seeds_of_a_label_are_grouped_in_order),
+        TEST(test_values_are_shown_in_their_units),
+        TEST(test_text_table_has_published_figures_beside_ours),
+        TEST(test_markdown_table_escapes_labels),
+        TEST(test_json_table_reads_back),
+        TEST(test_what_cannot_be_compared_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* show.c - how values look on screen, and the columns of a comparison.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/group.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const eg_column eg_columns[] = {
+    {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1},
+    {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il, 1},
+    {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1},
+    {"forgetting", "mean fall from a task's best accuracy, points", EG_SUMMARY_forgetting, -1},
+    {"backward", "backward transfer: change since a task was learned", EG_SUMMARY_bwt, 1},
+    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0},
+    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0},
+    {"time", "from start to end", EG_SUMMARY_seconds, 0},
+};
+const size_t eg_n_columns = sizeof eg_columns / sizeof *eg_columns;
+
+bool eg_column_used(const eg_groups *g, const eg_column *c)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (eg_group_summary(&g->group[i], c->which).n > 0 ||
+            eg_groups_published(g, &g->group[i], c->which))
+            return true;
+    return false;
+}
+
+void eg_show_percent(char out[32], double fraction)
+{
+    if (isnan(fraction))
+        snprintf(out, 32, "–");
+    else /* the sum turns -0 into 0 */
+        snprintf(out, 32, "%.1f", round(fraction * 1000) / 10 + 0.0);
+}
+
+void eg_show_bytes(char out[32], double bytes)
+{
+    static const char *const unit[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    int k = 0;
+    while (bytes >= 999.5 && k < 5) {
+        bytes /= 1000;
+        k++;
+    }
+    if (isnan(bytes))
+        snprintf(out, 32, "–");
+    else
+        snprintf(out, 32, "%.*f %s",
+                 k == 0 || bytes >= 99.95 ? 0
+                 : bytes >= 9.995         ? 1
+                                          : 2,
+                 bytes, unit[k]);
+}
+
+void eg_show_seconds(char out[32], double seconds)
+{
+    double whole = round(seconds);
+    if (isnan(seconds))
+        snprintf(out, 32, "–");
+    else if (seconds < 9.995)
+        snprintf(out, 32, "%.2f s", seconds);
+    else if (seconds < 99.95)
+        snprintf(out, 32, "%.1f s", seconds);
+    else if (whole < 3600)
+        snprintf(out, 32, "%.0f min %02.0f s", floor(whole / 60), fmod(whole, 60));
+    else
+        snprintf(out, 32, "%.0f h %02.0f min", floor(whole / 3600),
+                 floor(fmod(whole, 3600) / 60));
+}
+
+void eg_show_value(char out[32], eg_summary which, double value)
+{
+    switch (which) {
+    case EG_SUMMARY_bytes_up:
+    case EG_SUMMARY_bytes_down:
+    case EG_SUMMARY_peak_rss_bytes:
+        eg_show_bytes(out, value);
+        break;
+    case EG_SUMMARY_seconds:
+        eg_show_seconds(out, value);
+        break;
+    case EG_SUMMARY_rounds:
+        snprintf(out, 32, isnan(value) ? "–" : "%.0f", value);
+        break;
+    default:
+        eg_show_percent(out, value);
+    }
+}
+
+void eg_show_spread(char out[80], eg_summary which, eg_spread s)
+{
+    char mean[32], sd[32];
+    eg_show_value(mean, which, s.mean);
+    eg_show_value(sd, which, s.sd);
+    bool exact = s.sd == 0 && which >= EG_SUMMARY_bytes_up; /* counts need no "± 0 B" */
+    if (isnan(s.mean) || !(s.sd >= 0) || exact)
+        snprintf(out, 80, "%s", mean);
+    else
+        snprintf(out, 80, "%s ± %s", mean, sd);
+}

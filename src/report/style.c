@@ -1,0 +1,98 @@
+/* style.c - the style sheet of a page.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Colours are variables, so that a dark screen changes them in one place; paper is always
+ * light.
+ */
+#include "report/style.h"
+
+#include <stddef.h>
+
+// clang-format off
+static const char style_page[] =
+":root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#16191d;--dim:#5d6673;"
+"--rule:#e2e5ea;--grid:#e9ebef;--axis:#aab1bb;--heat:#0b5394;--onheat:#fff;--tint:#0072b224;"
+"--bad:#c8102e;--warn:#fff3d6}\n"
+".k{--k:var(--l)}\n"
+"@media screen and (prefers-color-scheme:dark){:root{--page:#0e1116;--card:#171b22;--ink:#eceff3;"
+"--dim:#9aa4b2;--rule:#2a303a;--grid:#242a33;--axis:#56606e;--heat:#58a6ff;--onheat:#06121f;"
+"--tint:#5aaef033;--bad:#ff6b7d;--warn:#3a2f14}.k{--k:var(--d)}}\n"
+"*{box-sizing:border-box}\n"
+"body{margin:0;background:var(--page);color:var(--ink);"
+"font:15px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"DejaVu Sans\",sans-serif;"
+"font-variant-numeric:tabular-nums}\n"
+"main{max-width:1140px;margin:0 auto;padding:36px 24px 56px}\n"
+"h1{font-size:30px;line-height:1.2;letter-spacing:-.015em;margin:0 0 8px;overflow-wrap:anywhere}\n"
+"h2{font-size:22px;letter-spacing:-.01em;margin:48px 0 14px;display:flex;gap:10px;"
+"align-items:center;overflow-wrap:anywhere}\n"
+"h2 small{font-weight:400;font-size:14px;color:var(--dim)}\n"
+"h3{font-size:16px;margin:0}\n"
+".brand{font-size:12px;font-weight:600;letter-spacing:.12em;text-transform:uppercase;"
+"color:var(--dim);margin:0 0 6px}\n"
+".facts{color:var(--dim);margin:0 0 22px}.facts b{color:var(--ink);font-weight:600}\n"
+".warn{background:var(--warn);border-radius:8px;padding:8px 14px;margin:0 0 18px}\n"
+".chip{display:inline-block;width:14px;height:14px;border-radius:4px;background:var(--k);"
+"flex:none}\n"
+".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:14px;"
+"margin:0 0 18px}\n"
+".tile,figure,.card{background:var(--card);border:1px solid var(--rule);border-radius:12px}\n"
+".tile{padding:14px 18px}.tile p{margin:0;color:var(--dim);font-size:13px}\n"
+".tile strong{display:block;font-size:28px;line-height:1.25;letter-spacing:-.02em;"
+"font-weight:650}.tile strong span{font-size:15px;font-weight:500;color:var(--dim);"
+"letter-spacing:0;display:inline-block;padding-left:.3em}\n"
+"figure,.card{margin:0 0 18px;padding:18px 20px;min-width:0}\n"
+"figcaption p{margin:2px 0 12px;color:var(--dim);font-size:13.5px}\n"
+".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(460px,100%),1fr));gap:18px;"
+"margin:0 0 18px}.pair figure{margin:0;display:flex;flex-direction:column}"
+".pair .chart{flex:1}\n"
+".chart,.scroll{overflow-x:auto}\n";
+
+static const char style_chart[] =
+"svg{display:block;width:100%;height:auto;margin:0 auto;overflow:visible}\n"
+"svg text{font-size:12px;fill:var(--ink)}svg .small{font-size:11.5px}\n"
+"svg .dim{fill:var(--dim)}svg .k>.small,svg .own{fill:var(--k)}svg .strong{font-weight:650}\n"
+"svg .end{text-anchor:end}svg .mid{text-anchor:middle}\n"
+".grid{stroke:var(--grid)}.axis{stroke:var(--axis)}.mark{stroke:var(--axis);"
+"stroke-dasharray:3 4}.rowline{stroke:var(--grid)}\n"
+".fill{fill:var(--k)}.lost{fill:var(--k);fill-opacity:.16;stroke:var(--k);stroke-width:1.2;"
+"stroke-dasharray:4 2.5}\n"
+".line{fill:none;stroke:var(--k);stroke-width:1.7;stroke-linejoin:round;stroke-linecap:round}"
+".line.strong{stroke-width:3}.line.faint{stroke-opacity:.3;stroke-width:1.2}"
+".line.dashed{stroke-dasharray:6 4}\n"
+".band{fill:var(--k);fill-opacity:.16}.area{fill:var(--k);fill-opacity:.75}\n"
+".lead{stroke:var(--k);stroke-opacity:.6;stroke-dasharray:1.5 2.5;fill:none}\n"
+".dot{fill:var(--k);stroke:var(--card);stroke-width:.8}.dot:hover{r:5px}"
+".hit{fill:transparent}.hit:hover{fill:var(--k)}\n"
+".heat{fill:var(--heat);rx:3px}.ownheat{stroke:var(--ink);stroke-width:1.4}"
+"svg .onheat{fill:var(--onheat)}svg .cold{fill:var(--dim)}\n"
+".bad path{stroke:var(--bad);stroke-width:2;fill:none}.bad path[d*=V]{stroke-dasharray:5 3}\n"
+"details{margin-top:10px;font-size:13.5px}summary{color:var(--dim);cursor:pointer}"
+"summary:hover{color:var(--ink)}\n"
+"table{border-collapse:collapse;margin:8px 0 0;font-size:13.5px}"
+"td,th{padding:5px 12px;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}"
+"th{font-weight:600}td:first-child,th:first-child{text-align:left}\n"
+".wide{width:100%;font-size:14.5px}.wide td,.wide th{padding:9px 10px}"
+".wide thead th{color:var(--dim);font-size:13px;font-weight:600}"
+".wide .chip{width:11px;height:11px;margin-right:8px;border-radius:3px}"
+".wide td small{display:block;color:var(--dim)}.best{font-weight:700}\n"
+".wide tbody th{white-space:normal;overflow-wrap:anywhere;min-width:130px}\n"
+"pre{margin:10px 0 0;padding:14px;background:var(--page);border-radius:8px;overflow-x:auto;"
+"font:13px/1.5 ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace}\n"
+"nav{display:flex;flex-wrap:wrap;gap:6px 18px;margin:0 0 18px}nav a{color:var(--ink);"
+"text-decoration:none;display:flex;gap:7px;align-items:center}nav a:hover{"
+"text-decoration:underline}\n"
+"footer{color:var(--dim);font-size:13px;margin-top:28px;overflow-wrap:anywhere}\n"
+"@media print{body{background:none;font-size:12px}main{max-width:none;padding:0}"
+"figure,.tile,.card{break-inside:avoid;border-color:#bbb}nav{display:none}"
+"*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
+"section{break-before:page}h2{margin-top:0}"
+"details:not([open]),.card:has(details:not([open])){display:none}"
+".chart,.scroll{overflow:visible}svg{min-width:0!important}"
+".tiles{grid-template-columns:repeat(5,1fr);gap:8px}.tile{padding:8px 10px}"
+".tile strong{font-size:19px}.tile strong span{font-size:11px}.tile p{font-size:10px}"
+".pair{grid-template-columns:1fr 1fr;gap:10px}figure,.card{padding:10px 12px}"
+"figcaption p{font-size:11px}.wide{font-size:10.5px}.wide td,.wide th{padding:4px 5px}"
+".wide thead th{font-size:9.5px}.wide tbody th{min-width:0}}\n";
+// clang-format on
+
+const char *const eg_style[] = {style_page, style_chart, NULL};

@@ -1,0 +1,10 @@
+/* style.h - how a page looks.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_REPORT_STYLE_H
+#define EG_REPORT_STYLE_H
+
+/* CSS for light and dark screens and for paper, in pieces, ended by NULL. */
+extern const char *const eg_style[];
+
+#endif

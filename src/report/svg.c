@@ -1,0 +1,214 @@
+/* svg.c - frames, axes, colours and labels of charts.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SVG_LABEL_GAP = 15 };
+
+void eg_html_text(FILE *f, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '&':
+            fputs("&amp;", f);
+            break;
+        case '<':
+            fputs("&lt;", f);
+            break;
+        case '>':
+            fputs("&gt;", f);
+            break;
+        case '"':
+            fputs("&quot;", f);
+            break;
+        case '\'':
+            fputs("&#39;", f);
+            break;
+        default:
+            fputc((unsigned char)*text < ' ' && !strchr("\n\t", *text) ? ' ' : *text, f);
+        }
+}
+
+static unsigned svg_mix(const unsigned *stop, int n, double at)
+{
+    double where = at * (n - 1);
+    int k = (int)fmin(floor(where), n - 2);
+    double part = where - k;
+    unsigned out = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        double a = (stop[k] >> shift) & 255, b = (stop[k + 1] >> shift) & 255;
+        out |= (unsigned)lround(a + (b - a) * part) << shift;
+    }
+    return out;
+}
+
+/* From dark blue to salmon in even steps of lightness, after Crameri's batlow, which reads the
+ * same with any colour vision. */
+eg_colour eg_colour_task(int64_t task, int64_t n)
+{
+    static const unsigned light[] = {0x123a75, 0x1b6f84, 0x4d8b4a,
+                                     0xb58a1b, 0xe0703c, 0xd9698f};
+    static const unsigned dark[] = {0x5f8ff0, 0x3fb3c4, 0x7cc576, 0xdcb640, 0xff9966, 0xf7a8c4};
+    double at = n > 1 ? (double)task / (double)(n - 1) : 0;
+    return (eg_colour){svg_mix(light, 6, at), svg_mix(dark, 6, at)};
+}
+
+/* Okabe and Ito's colours, the yellow and black ones aside, lighter on dark pages. */
+eg_colour eg_colour_label(size_t i)
+{
+    static const eg_colour colours[] = {
+        {0x0072b2, 0x5aaef0}, {0xd55e00, 0xff8f4a}, {0x00835f, 0x33c9a0}, {0xb5508a, 0xe79cc6},
+        {0x9a6a00, 0xe9b949}, {0x3a8fc4, 0x9fd4f7}, {0x5b4bb0, 0xb3a8f5}, {0x60656c, 0xb4bac2},
+    };
+    return colours[i % (sizeof colours / sizeof *colours)];
+}
+
+void eg_svg_colour(FILE *f, eg_colour c)
+{
+    fprintf(f, "class=\"k\" style=\"--l:#%06x;--d:#%06x\"", c.light, c.dark);
+}
+
+void eg_svg_open(eg_page *p, const char *chart, double width, double height, const char *title,
+                 const char *description)
+{
+    int id = ++p->n_charts;
+    fprintf(p->f,
+            "<svg data-chart=\"%s\" role=\"img\" viewBox=\"0 0 %.0f %.0f\" "
+            "style=\"max-width:%.0fpx;min-width:%.0fpx\" aria-labelledby=\"t%d d%d\">"
+            "<title id=\"t%d\">",
+            chart, width, height, width * 1.25, width * 0.7, id, id, id);
+    eg_html_text(p->f, title);
+    fprintf(p->f, "</title><desc id=\"d%d\">", id);
+    eg_html_text(p->f, description);
+    fprintf(p->f, "</desc>\n");
+}
+
+void eg_svg_close(eg_page *p)
+{
+    fprintf(p->f, "</svg>\n");
+}
+
+double eg_frame_x(const eg_frame *m, double x)
+{
+    return m->left + (x - m->x0) / (m->x1 - m->x0) * (m->right - m->left);
+}
+
+double eg_frame_y(const eg_frame *m, double y)
+{
+    return m->bottom - (y - m->y0) / (m->y1 - m->y0) * (m->bottom - m->top);
+}
+
+double eg_svg_step(double span, int n)
+{
+    double step = pow(10, floor(log10(span / n)));
+    if (span / step > n * 5)
+        return step * 10;
+    return span / step > n * 2 ? step * 5 : span / step > n ? step * 2 : step;
+}
+
+void eg_svg_percents(eg_page *p, const eg_frame *m)
+{
+    for (int k = 0; k <= 100; k += 20) {
+        double y = eg_frame_y(m, k / 100.0);
+        fprintf(p->f,
+                "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/><text class=\"dim end\" x=\"%.1f\" "
+                "y=\"%.1f\">%d%s</text>\n",
+                k ? "grid" : "axis", m->left, y, m->right, m->left - 8, y + 4, k,
+                k == 100 ? " %" : "");
+    }
+}
+
+void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name)
+{
+    double step = fmax(1, eg_svg_step(fmax(m->x1 - m->x0, 1), 12));
+    int first = (int)ceil(m->x0 / step), last = (int)floor(m->x1 / step + 1e-9);
+    for (int k = first; k <= last; k++)
+        fprintf(p->f,
+                "<path class=\"axis\" d=\"M%.1f %.1fv4\"/><text class=\"dim mid\" x=\"%.1f\" "
+                "y=\"%.1f\">%.0f</text>\n",
+                eg_frame_x(m, k * step), m->bottom, eg_frame_x(m, k * step), m->bottom + 18,
+                k * step);
+    fprintf(p->f, "<text class=\"dim mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+            (m->left + m->right) / 2, m->bottom + 36, name);
+}
+
+void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks)
+{
+    double begin = m->x0;
+    for (size_t i = 0; i < n; i++) {
+        double left = eg_frame_x(m, begin), right = eg_frame_x(m, (double)end[i]);
+        double middle = (left + right) / 2, width = right - left;
+        fprintf(p->f, "<g ");
+        eg_svg_colour(p->f, eg_colour_task((int64_t)i % n_tasks, n_tasks));
+        fprintf(p->f,
+                "><rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"4\" "
+                "rx=\"2\"><title>task %zu: rounds %.0f to %" PRId64 "</title></rect>",
+                left + 1, m->top - 14, fmax(width - 2, 0.5), i + 1, begin + 1, end[i]);
+        if (width > 16)
+            fprintf(p->f, "<text class=\"small mid\" x=\"%.1f\" y=\"%.1f\">%s%zu</text>",
+                    middle, m->top - 20, width > 52 ? "task " : "", i + 1);
+        fprintf(p->f, "</g>");
+        if (i + 1 < n || (double)end[i] < m->x1)
+            fprintf(p->f, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", right, m->top - 14,
+                    m->bottom);
+        fputc('\n', p->f);
+        begin = (double)end[i];
+    }
+}
+
+static int svg_by_y(const void *a, const void *b)
+{
+    double x = ((const eg_label *)a)->y, y = ((const eg_label *)b)->y;
+    return (x > y) - (x < y);
+}
+
+/* Writes at most as many characters as fit, then an ellipsis. */
+static void svg_shortened(FILE *f, const char *text, size_t most)
+{
+    size_t bytes = 0, n = 0;
+    for (; text[bytes]; bytes++)
+        if (((unsigned char)text[bytes] & 0xc0) != 0x80 && ++n > most)
+            break;
+    char copy[256];
+    bytes = bytes < sizeof copy ? bytes : sizeof copy - 1;
+    memcpy(copy, text, bytes);
+    copy[bytes] = 0;
+    eg_html_text(f, copy);
+    fputs(text[bytes] ? "…" : "", f);
+}
+
+void eg_svg_labels(eg_page *p, const eg_frame *m, eg_label *labels, size_t n)
+{
+    size_t room = (size_t)((m->bottom - m->top) / SVG_LABEL_GAP) + 1, kept = 0;
+    size_t stride = room > 0 ? (n + room - 1) / room : n;
+    for (size_t i = 0; i < n; i++)
+        if (labels[i].strong || stride < 2 || i % stride == 0)
+            labels[kept++] = labels[i];
+    qsort(labels, kept, sizeof *labels, svg_by_y);
+    double *at = eg_arena_alloc(&p->arena, (kept + 1) * sizeof *at);
+    if (!at)
+        return; /* the lines still have their tooltips */
+    for (size_t i = 0; i < kept; i++)
+        at[i] = i ? fmax(labels[i].y, at[i - 1] + SVG_LABEL_GAP) : labels[i].y;
+    double limit = m->bottom + 4;
+    for (size_t i = kept; i-- > 0; limit = at[i] - SVG_LABEL_GAP)
+        at[i] = fmin(at[i], limit);
+    for (size_t i = 0; i < kept; i++) {
+        fprintf(p->f, "<g ");
+        eg_svg_colour(p->f, labels[i].colour);
+        fprintf(p->f,
+                "><path class=\"lead\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/><text class=\"own%s\" "
+                "x=\"%.1f\" y=\"%.1f\"><title>",
+                labels[i].x + 4, labels[i].y, m->right + 4, m->right + 14, at[i],
+                labels[i].strong ? " strong" : "", m->right + 18, at[i] + 4);
+        eg_html_text(p->f, labels[i].text);
+        fprintf(p->f, "</title>");
+        svg_shortened(p->f, labels[i].text, 24);
+        fprintf(p->f, "</text></g>\n");
+    }
+}

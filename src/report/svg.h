@@ -1,0 +1,67 @@
+/* svg.h - what the charts of a page are drawn with.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Colours come in pairs, for light and dark pages: an element of class "k" with the style of a
+ * colour makes it the variable --k inside. All coordinates are pixels of the chart's own size.
+ */
+#ifndef EG_REPORT_SVG_H
+#define EG_REPORT_SVG_H
+
+#include "report/group.h"
+
+#include <stdio.h>
+
+/* A page while it is written. */
+typedef struct eg_page {
+    FILE *f;
+    const eg_groups *g;
+    int n_charts;
+    bool in_table;  /* a figure's table is open */
+    eg_arena arena; /* what charts are made of */
+} eg_page;
+
+/* Writes text so that it is safe in an element and in a quoted attribute. */
+void eg_html_text(FILE *f, const char *text);
+
+typedef struct eg_colour {
+    unsigned light, dark; /* 0xrrggbb */
+} eg_colour;
+
+eg_colour eg_colour_task(int64_t task, int64_t n); /* a scale, as tasks have an order */
+eg_colour eg_colour_label(size_t i);               /* far apart, as labels have none */
+void eg_svg_colour(FILE *f, eg_colour c);          /* class="k" style="..." */
+
+/* A chart: who draws it, its size, its title, and a sentence for those who cannot see it. */
+void eg_svg_open(eg_page *p, const char *chart, double width, double height, const char *title,
+                 const char *description);
+void eg_svg_close(eg_page *p);
+
+/* Where values are on a chart. */
+typedef struct eg_frame {
+    double left, right, top, bottom; /* pixels */
+    double x0, x1, y0, y1;           /* the values at left, right, bottom, top */
+} eg_frame;
+double eg_frame_x(const eg_frame *m, double x);
+double eg_frame_y(const eg_frame *m, double y);
+
+/* 1, 2 or 5 times a power of ten, so that a span has at most n steps. */
+double eg_svg_step(double span, int n);
+
+/* The grid of a percent axis; whole numbers below, with their name. */
+void eg_svg_percents(eg_page *p, const eg_frame *m);
+void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name);
+
+/* Bands over the rounds of each task: its name and a line where it ends. end[i] is its last
+ * round. */
+void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks);
+
+/* The names of lines, written right of where they end and moved apart. */
+typedef struct eg_label {
+    double x, y; /* where the line ends */
+    const char *text;
+    eg_colour colour;
+    bool strong;
+} eg_label;
+void eg_svg_labels(eg_page *p, const eg_frame *m, eg_label *labels, size_t n);
+
+#endif

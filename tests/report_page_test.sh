@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Opens example pages in headless Chromium: the charts are there, the console is silent, and dark
+# pages are dark. $1: build folder.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+browser=$(command -v chromium || command -v chromium-browser || true)
+if [[ -z $browser ]]; then
+    echo "not tested here: no chromium"
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$build/report_html_test" "$folder"
+failures=0
+
+# look NAME PAGE SCHEME: what the browser makes of the page goes into $folder/NAME.dom, what it
+# says into NAME.said, how it looks into NAME.png. Scheme 0 is dark, 1 light.
+look() {
+    timeout 100 "$browser" --headless --no-sandbox --disable-gpu --no-first-run \
+        --user-data-dir="$folder/$1" --disable-background-networking --disable-sync \
+        --disable-component-update --enable-logging=stderr --window-size=800,600 \
+        --blink-settings=preferredColorScheme="$3" --screenshot="$folder/$1.png" --dump-dom \
+        "file://$folder/$2" >"$folder/$1.dom" 2>"$folder/$1.said"
+}
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# expect NAME CHARTS...: each is drawn as often as the list names it.
+expect() {
+    local chart want got
+    for chart in $(printf '%s\n' "${@:2}" | sort -u); do
+        want=$(printf '%s\n' "${@:2}" | grep -cx "$chart")
+        got=$(grep -o "<svg data-chart=\"$chart\"" "$folder/$1.dom" | wc -l)
+        [[ $want == "$got" ]] || fail "$1 has $got charts '$chart', not $want"
+    done
+    ! grep CONSOLE "$folder/$1.said" || fail "$1 writes to the console"
+}
+
+echo '<script>console.error("seen")</script>' >"$folder/bad.html"
+looks=()
+for what in "dark run.html 0" "light run.html 1" "compare compare.html 1" "bad bad.html 1"; do
+    look $what &
+    looks+=($!)
+done
+for id in "${looks[@]}"; do
+    wait "$id" || fail "the browser ends with $?"
+done
+
+one=(accuracy matrix forgetting clients bytes bytes-total)
+expect dark "${one[@]}"
+expect light "${one[@]}"
+expect compare compare final "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
+grep -q 'CONSOLE.*seen' "$folder/bad.said" || fail "what is written to the console is not seen"
+[[ -s $folder/dark.png ]] || fail "there is no picture"
+! cmp -s "$folder/dark.png" "$folder/light.png" || fail "dark and light look the same"
+[[ $failures == 0 ]] && echo "the pages look right to a browser"
+exit $((failures > 0))
