@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The weights are transformed by a step of their own, once a pass; then stretches of tiles are
- * transformed, multiplied and transformed back while the caches hold them. The gradient for the
- * input is the same step with weights turned by half a turn and their channels exchanged.
+ * transformed, multiplied and transformed back while the caches hold them. Of 512 x 512 filters
+ * the 36 matrices would pass through memory; if one stretch holds all tiles, they are made and
+ * used piece by piece instead. The gradient for the input is the same step with weights turned
+ * by half a turn and their channels exchanged.
  */
 #include "tensor/conv.h"
 

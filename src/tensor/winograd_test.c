@@ -18,10 +18,11 @@ typedef struct shape {
 
 /* One tile and many, whole and cut, all paddings; the last ones cut filters into pieces. */
 static const shape shapes[] = {
-    {1, 16, 4, 4, 16, 1},   {1, 16, 1, 1, 16, 1},   {2, 32, 7, 7, 48, 1},
-    {3, 48, 5, 9, 16, 1},   {1, 64, 14, 14, 32, 1}, {2, 16, 13, 6, 64, 0},
-    {1, 32, 3, 3, 32, 0},   {2, 16, 2, 11, 80, 2},  {3, 64, 8, 8, 64, 1},
-    {1, 16, 40, 44, 16, 1}, {1, 256, 4, 4, 272, 1}, {2, 272, 5, 3, 256, 1},
+    {1, 16, 4, 4, 16, 1},   {1, 16, 3, 3, 32, 1},   {1, 16, 1, 1, 16, 1},
+    {2, 32, 7, 7, 48, 1},   {3, 48, 5, 9, 16, 1},   {1, 64, 14, 14, 32, 1},
+    {2, 16, 13, 6, 64, 0},  {1, 32, 3, 3, 32, 0},   {2, 16, 2, 11, 80, 2},
+    {3, 64, 8, 8, 64, 1},   {1, 16, 40, 44, 16, 1}, {1, 256, 4, 4, 272, 1},
+    {2, 272, 5, 3, 256, 1},
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
@@ -215,6 +216,27 @@ static void test_back_weights_agree_with_the_double_form(void **state)
     check_pass(EG_CONV_BACK_WEIGHTS, false, false);
 }
 
+static void test_two_plans_give_the_same_bits(void **state)
+{
+    (void)state;
+    for (pass = EG_CONV_FORWARD; pass <= EG_CONV_BACK_WEIGHTS; pass++) {
+        trial t;
+        eg_plan *a, *b;
+        trial_open(&t, &(shape){3, 64, 19, 21, 64, 1}, false, false);
+        assert_ok(eg_compile(t.g, &a));
+        assert_ok(eg_compile(t.g, &b));
+        trial_fill(&t, a, RANDOM);
+        trial_fill(&t, b, RANDOM);
+        assert_ok(eg_plan_run(a));
+        assert_ok(eg_plan_run(b));
+        assert_memory_equal(eg_plan_output(a, "out"), eg_plan_output(b, "out"),
+                            (size_t)eg_shape_size(t.out->shape) * sizeof(float));
+        eg_plan_free(a);
+        eg_plan_free(b);
+        eg_graph_free(t.g);
+    }
+}
+
 /* The check must see an error: a relu that the double form does not have. */
 static void test_a_wrong_result_is_seen(void **state)
 {
@@ -278,6 +300,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bias_and_relu_are_taken_in),
         cmocka_unit_test(test_back_data_agrees_with_the_double_form),
         cmocka_unit_test(test_back_weights_agree_with_the_double_form),
+        cmocka_unit_test(test_two_plans_give_the_same_bits),
         cmocka_unit_test(test_a_wrong_result_is_seen),
         cmocka_unit_test(test_onednn_agrees_under_the_same_check),
         cmocka_unit_test(test_the_rule_takes_what_pays),
