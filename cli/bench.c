@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct bench_options {
     const char *peer, *model;
@@ -33,24 +32,17 @@ static const struct {
 
 enum { BENCH_TABLE = sizeof bench_table / sizeof *bench_table };
 
-static double bench_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The fastest step within the time, after three to warm up. */
 static eg_status bench_best(bench_job *j, double seconds, double *best)
 {
     for (int i = 0; i < 3; i++)
         EG_TRY(bench_job_step(j));
     *best = 1e9;
-    double end = bench_now() + seconds;
-    for (int i = 0; i < 3 || bench_now() < end; i++) {
-        double start = bench_now();
+    double end = eg_seconds() + seconds;
+    for (int i = 0; i < 3 || eg_seconds() < end; i++) {
+        double start = eg_seconds();
         EG_TRY(bench_job_step(j));
-        double took = bench_now() - start;
+        double took = eg_seconds() - start;
         *best = took < *best ? took : *best;
     }
     return EG_OK;
@@ -155,8 +147,8 @@ static eg_status bench_run_layers(const bench_options *o)
     int runs = 0;
     if (s == EG_OK) {
         eg_plan_set_timing(j.plan, true);
-        double end = bench_now() + o->seconds / 2;
-        for (; s == EG_OK && (runs < 3 || bench_now() < end); runs++)
+        double end = eg_seconds() + o->seconds / 2;
+        for (; s == EG_OK && (runs < 3 || eg_seconds() < end); runs++)
             s = bench_job_step(&j);
     }
     if (s == EG_OK) {

@@ -7,16 +7,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { BENCH_BATCH = 32, BENCH_PIXELS = 28 * 28 };
-
-static double bench_data_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Mean microseconds of a batch of random rows, as training draws them: mostly not in a cache.
  */
@@ -30,12 +22,12 @@ static eg_status bench_data_fill(const eg_table *t, const eg_transform *how, dou
     int64_t rows[BENCH_BATCH];
     double spent = 0;
     int n = 0;
-    for (double end = bench_data_now() + seconds; bench_data_now() < end; n++) {
+    for (double end = eg_seconds() + seconds; eg_seconds() < end; n++) {
         for (int i = 0; i < BENCH_BATCH; i++)
             rows[i] = (int64_t)eg_rng_below(&rng, (uint64_t)t->n);
-        double start = bench_data_now();
+        double start = eg_seconds();
         eg_recipe_fill(recipe, t, rows, BENCH_BATCH, &rng, x);
-        spent += bench_data_now() - start;
+        spent += eg_seconds() - start;
     }
     eg_recipe_free(recipe);
     *us = 1e6 * spent / n;
@@ -48,10 +40,10 @@ static eg_status bench_data_step(double seconds, double *us)
     bench_job j;
     eg_status s = bench_job_open(&j, "cnn-small", BENCH_BATCH, true);
     int n = 0;
-    double start = bench_data_now(), end = start + seconds;
-    for (; s == EG_OK && bench_data_now() < end; n++)
+    double start = eg_seconds(), end = start + seconds;
+    for (; s == EG_OK && eg_seconds() < end; n++)
         s = bench_job_step(&j);
-    *us = 1e6 * (bench_data_now() - start) / n;
+    *us = 1e6 * (eg_seconds() - start) / n;
     bench_job_close(&j);
     return s;
 }

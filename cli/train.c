@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TRAIN_BATCH = 32, TRAIN_TEST_BATCH = 200 };
 
@@ -136,13 +135,6 @@ static void train_release(trainer *d)
     d->value = d->grad = d->state = NULL;
 }
 
-static double train_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static eg_status train_train(trainer *d, const train_job *job)
 {
     double accuracy = 0;
@@ -152,9 +144,9 @@ static eg_status train_train(trainer *d, const train_job *job)
            job->model, job->options ? " " : "", job->options ? job->options : "",
            (long long)eg_params_count(eg_net_params(d->net)), 100 * accuracy);
     for (int64_t e = 1; e <= job->epochs; e++) {
-        double start = train_now();
+        double start = eg_seconds();
         EG_TRY(train_epoch(d, (uint32_t)e));
-        double seconds = train_now() - start;
+        double seconds = eg_seconds() - start;
         EG_TRY(train_accuracy(d, &accuracy));
         printf("  epoch %lld: %.2f %%, %.1f s, %.0f characters a second\n", (long long)e,
                100 * accuracy, seconds, (double)d->train.n / seconds);

@@ -45,6 +45,9 @@ eg_status eg_fail(eg_status code, const char *format, ...)
 eg_status eg_blame(eg_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Seconds on a clock that only goes forward: for measuring time, never for a result. */
+double eg_seconds(void);
+
 /* Forwards a failure to the caller. */
 #define EG_TRY(call)                                                                           \
     do {                                                                                       \

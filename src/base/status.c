@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static _Thread_local char status_message[1024] = "no error";
 
@@ -46,6 +47,13 @@ eg_status eg_blame(eg_status code, const char *format, ...)
     vsnprintf(context, sizeof context, format, args);
     va_end(args);
     return eg_fail(code, "%s: %s", context, status_message);
+}
+
+double eg_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 _Noreturn void eg_bug(const char *file, int line, const char *condition)

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A client's turn, from the moment a worker takes it until the server has its upload. */
 typedef struct round_turn {
@@ -25,13 +24,6 @@ typedef struct round_state {
     int64_t good;      /* uploads that count */
     double samples, loss, bytes_up, bytes_down;
 } round_state;
-
-static double round_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static eg_status round_base(const eg_federation *f, eg_bundle **out)
 {
@@ -208,7 +200,7 @@ eg_status eg_federation_round(eg_federation *f)
 {
     int64_t number = eg_cursor_round(f->cursor) + 1;
     round_state r = {.f = f};
-    double start = round_now();
+    double start = eg_seconds();
     f->server.round = number - 1;
     r.selected = eg_cursor_selected(f->cursor, &r.n);
     f->round_loss = NAN;
@@ -225,7 +217,7 @@ eg_status eg_federation_round(eg_federation *f)
     f->bytes_down += r.bytes_down;
     f->round_loss = r.samples > 0 ? r.loss / r.samples : NAN;
     if (s == EG_OK)
-        s = round_log(&r, number, round_now() - start);
+        s = round_log(&r, number, eg_seconds() - start);
     round_release(&r);
     return s;
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A checkpoint costs a few milliseconds, so one every few seconds is enough: a crash loses
@@ -21,13 +20,6 @@ static double run_pause(void)
     const char *wish = getenv("ENGRAM_CHECKPOINT_SECONDS");
     double seconds = wish ? strtod(wish, NULL) : 5;
     return seconds >= 0 ? seconds : 5;
-}
-
-static double run_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static eg_status run_check_needs(const eg_federation *f)
@@ -236,7 +228,7 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double star
                             bool *stopped)
 {
     int64_t n_rounds = eg_scenario_n_rounds(f->feed.scenario);
-    double saved = run_now(), pause = run_pause();
+    double saved = eg_seconds(), pause = run_pause();
     for (int64_t r = eg_cursor_round(f->cursor); r < n_rounds && !*stopped; r++) {
         bool judged;
         EG_TRY(eg_federation_round(f));
@@ -246,12 +238,12 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double star
                          .n_rounds = n_rounds,
                          .loss = f->round_loss,
                          .accuracy = f->accuracy,
-                         .seconds = run_now() - start,
+                         .seconds = eg_seconds() - start,
                          .evaluated = judged};
         *stopped = how->progress && !how->progress(how->context, &p) && r + 1 < n_rounds;
-        if (*stopped || r + 1 == n_rounds || run_now() - saved > pause) {
+        if (*stopped || r + 1 == n_rounds || eg_seconds() - saved > pause) {
             EG_TRY(run_checkpoint(f));
-            saved = run_now();
+            saved = eg_seconds();
         }
     }
     return EG_OK;
@@ -323,7 +315,7 @@ static eg_status run_open_folder(eg_federation *f, const eg_run_how *how, const 
 static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_how *how,
                          char folder[512], bool *stopped)
 {
-    double start = run_now();
+    double start = eg_seconds();
     EG_TRY(run_open(f, e, how));
     EG_TRY(eg_experiment_folder(e, how->out ? how->out : "runs", how->seed, folder));
     EG_TRY(run_open_folder(f, how, folder));
@@ -334,7 +326,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
         EG_TRY(eg_federation_judge(f, 0, false, true));
     }
     EG_TRY(run_rounds(f, how, start, stopped));
-    return *stopped ? EG_OK : run_finish(f, run_now() - start);
+    return *stopped ? EG_OK : run_finish(f, eg_seconds() - start);
 }
 
 eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,

@@ -8,7 +8,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 extern const eg_kernels eg_kernels_plain;
 #if defined(__x86_64__)
@@ -72,12 +71,10 @@ const char *eg_isa_name(void)
 
 static double isa_seconds(const eg_kernels *k, int64_t rounds)
 {
-    struct timespec a, b;
     float out[16];
-    clock_gettime(CLOCK_MONOTONIC, &a);
+    double start = eg_seconds();
     k->peak(out, rounds);
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+    return eg_seconds() - start;
 }
 
 double eg_isa_peak_gflops(void)

@@ -6,7 +6,6 @@
 #include "tensor/dnnl.h"
 
 #include <string.h>
-#include <time.h>
 
 static float *run_home(const eg_value *v, float *value, float *grad, float *state)
 {
@@ -83,19 +82,12 @@ void eg_plan_seed(eg_plan *p, const eg_rng *stream, uint64_t step)
     p->time = step;
 }
 
-static double run_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static eg_status run_timed(eg_plan *p)
 {
     for (size_t i = 0; i < p->n_steps; i++) {
-        double start = run_now();
+        double start = eg_seconds();
         EG_TRY(p->steps[i].run(&p->steps[i]));
-        p->steps[i].seconds += run_now() - start;
+        p->steps[i].seconds += eg_seconds() - start;
     }
     return EG_OK;
 }
