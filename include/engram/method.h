@@ -50,6 +50,7 @@ typedef struct eg_client {
     eg_memory *memory; /* NULL unless the experiment declares one */
     double loss;       /* sum over batches of the mean loss; n_batches of them */
     int64_t n_batches;
+    struct eg_worker *worker; /* the core's */
 } eg_client;
 
 /* What a method sees of the server. */
@@ -88,6 +89,9 @@ typedef struct eg_method {
     eg_status (*upload)(void *self, eg_client *c, eg_bundle *to);
     eg_status (*keep)(void *self, eg_client *c, eg_bundle *to);
     eg_status (*recall)(void *self, eg_client *c, const eg_bundle *from);
+    /* A second exchange in the same round: after aggregation every client that took part stands
+     * at the new global model, with its memory as training left it. */
+    eg_status (*phase)(void *self, eg_client *c, eg_bundle *to);
 
     /* Server. */
     eg_status (*begin)(void *self, eg_server *s); /* once, before the first round */
@@ -99,12 +103,23 @@ typedef struct eg_method {
      * server's mean applies. */
     eg_status (*collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
     eg_status (*aggregate)(void *self, eg_server *s);
+    /* What the clients' phase brought, in client order, and its end. */
+    eg_status (*phase_collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
+    eg_status (*phase_end)(void *self, eg_server *s);
+    /* What the server's half must remember: into a checkpoint, and back after begin. */
+    eg_status (*save)(void *self, eg_server *s, eg_bundle *to);
+    eg_status (*load)(void *self, eg_server *s, const eg_bundle *from);
 
     void (*fini)(void *self);
 } eg_method;
 
 extern const eg_method *const eg_methods[]; /* NULL at the end */
 const eg_method *eg_method_find(const char *word);
+
+/* The gradient of the plain loss at the client's model for rows of one's own: ask for room for
+ * n rows, fill them, and have the gradient written into c->grad. */
+eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels);
+eg_status eg_client_gradient(eg_client *c);
 
 /* Adds a training sample to this round's. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);

@@ -51,9 +51,10 @@ static eg_status round_send(round_state *r, int64_t i)
     return EG_OK;
 }
 
-static eg_status round_work(void *context, eg_worker *w, int64_t i)
+/* One client's turn at training, or at the parts' second exchange. */
+static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i,
+                                eg_status (*run)(eg_worker *w, const eg_turn *turn))
 {
-    round_state *r = context;
     eg_federation *f = r->f;
     round_turn *t = &r->turns[i];
     eg_bundle *kept = NULL;
@@ -70,9 +71,46 @@ static eg_status round_work(void *context, eg_worker *w, int64_t i)
         s = eg_bundle_new(&t->keep);
     turn.kept = kept, turn.up = t->up, turn.keep = t->keep;
     if (s == EG_OK)
-        s = eg_worker_train(w, &turn);
+        s = run(w, &turn);
     eg_bundle_free(kept);
     return eg_blame(s, "client %lld", (long long)t->client);
+}
+
+static eg_status round_work(void *context, eg_worker *w, int64_t i)
+{
+    return round_turn_run(context, w, i, eg_worker_train);
+}
+
+static eg_status round_phase_work(void *context, eg_worker *w, int64_t i)
+{
+    return round_turn_run(context, w, i, eg_worker_phase);
+}
+
+static void round_forget(round_turn *t)
+{
+    eg_bundle_free(t->up);
+    eg_bundle_free(t->keep);
+    eg_bundle_free(t->down);
+    t->up = t->keep = t->down = NULL;
+}
+
+static eg_status round_phase_done(void *context, int64_t i)
+{
+    round_state *r = context;
+    eg_federation *f = r->f;
+    round_turn *t = &r->turns[i];
+    eg_status s = eg_bundle_check(t->up, t->up);
+    r->bytes_up += (double)eg_bundle_bytes(t->up);
+    if (s != EG_OK)
+        s = eg_run_write_left_out(f->folder, eg_cursor_round(f->cursor) + 1, t->client,
+                                  eg_error());
+    else
+        for (size_t k = 0; k < f->e->n_parts && s == EG_OK; k++)
+            if (f->e->parts[k].method->phase_collect)
+                s = f->e->parts[k].method->phase_collect(f->states[k], &f->server, t->client,
+                                                         t->up);
+    round_forget(t);
+    return s;
 }
 
 static eg_status round_keep(eg_federation *f, const round_turn *t)
@@ -122,10 +160,7 @@ static eg_status round_done(void *context, int64_t i)
     if (s == EG_OK)
         s = round_collect(r, t);
     r->f->trained[t->client] = true;
-    eg_bundle_free(t->up);
-    eg_bundle_free(t->keep);
-    eg_bundle_free(t->down);
-    t->up = t->keep = t->down = NULL;
+    round_forget(t);
     return s;
 }
 
@@ -165,13 +200,31 @@ static eg_status round_train(round_state *r)
     return eg_crew_run(f, &(eg_crew_job){r->n, round_work, round_done, r});
 }
 
+/* The second exchange, if a part has one: the new model goes down, its answers come up. */
+static eg_status round_phase(round_state *r)
+{
+    eg_federation *f = r->f;
+    bool wanted = false;
+    for (size_t k = 0; k < f->e->n_parts; k++)
+        wanted |= f->e->parts[k].method->phase != NULL;
+    if (!wanted)
+        return EG_OK;
+    eg_bundle_free(r->down);
+    r->down = NULL;
+    EG_TRY(round_base(f, &r->down));
+    /* In a real federation the next round's download brings this model anyway: it is sent once.
+     */
+    EG_TRY(eg_crew_run(f, &(eg_crew_job){r->n, round_phase_work, round_phase_done, r}));
+    for (size_t k = 0; k < f->e->n_parts; k++)
+        if (f->e->parts[k].method->phase_end)
+            EG_TRY(f->e->parts[k].method->phase_end(f->states[k], &f->server));
+    return EG_OK;
+}
+
 static void round_release(round_state *r)
 {
-    for (int64_t i = 0; r->turns && i < r->n; i++) {
-        eg_bundle_free(r->turns[i].up);
-        eg_bundle_free(r->turns[i].keep);
-        eg_bundle_free(r->turns[i].down);
-    }
+    for (int64_t i = 0; r->turns && i < r->n; i++)
+        round_forget(&r->turns[i]);
     free(r->turns);
     eg_bundle_free(r->down);
     eg_bundle_free(r->like);
@@ -213,6 +266,8 @@ eg_status eg_federation_round(eg_federation *f)
         s = eg_run_write_skipped(f->folder, number, "too few uploads are good");
     else if (s == EG_OK)
         s = round_aggregate(&r);
+    if (s == EG_OK && r.good >= f->e->server.min_clients)
+        s = round_phase(&r);
     f->bytes_up += r.bytes_up;
     f->bytes_down += r.bytes_down;
     f->round_loss = r.samples > 0 ? r.loss / r.samples : NAN;

@@ -146,6 +146,9 @@ static eg_status run_checkpoint(eg_federation *f)
         s = eg_bundle_scalar(b, "bytes_down", f->bytes_down);
     if (s == EG_OK)
         s = eg_bundle_scalar(b, "accuracy", f->accuracy);
+    for (size_t i = 0; i < f->e->n_parts && s == EG_OK; i++)
+        if (f->e->parts[i].method->save)
+            s = f->e->parts[i].method->save(f->states[i], &f->server, b);
     if (s == EG_OK)
         s = eg_bundle_pack(b, &bytes, &n);
     if (s == EG_OK)
@@ -180,6 +183,9 @@ static eg_status run_resume(eg_federation *f)
         eg_bundle_scalar_of(b, "accuracy", &f->accuracy);
         eg_cursor_seek(f->cursor, (int64_t)round);
     }
+    for (size_t i = 0; i < f->e->n_parts && s == EG_OK; i++)
+        if (f->e->parts[i].method->load)
+            s = f->e->parts[i].method->load(f->states[i], &f->server, b);
     eg_bundle_free(b);
     return s;
 }

@@ -18,11 +18,22 @@ static eg_node *worker_input(const eg_worker *w, eg_graph *g, int64_t batch)
     return eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
 }
 
+static eg_node *worker_loss(const eg_worker *w, eg_graph *g, int64_t batch)
+{
+    eg_node *logits = eg_net_forward(w->net, g, worker_input(w, g, batch));
+    return eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
+}
+
+static void worker_record_plain(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_worker *w = context;
+    eg_net_backward(w->net, g, worker_loss(w, g, batch));
+}
+
 static void worker_record_learning(void *context, eg_graph *g, int64_t batch)
 {
     eg_worker *w = context;
-    eg_node *logits = eg_net_forward(w->net, g, worker_input(w, g, batch));
-    eg_node *loss = eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
+    eg_node *loss = worker_loss(w, g, batch);
     for (size_t i = 0; i < w->e->n_parts; i++)
         if (w->e->parts[i].method->loss)
             loss = w->e->parts[i].method->loss(w->states[i], &w->client, g, loss);
@@ -65,6 +76,8 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     EG_TRY(worker_set_optimizer(w, eg_params_length(p)));
     EG_TRY(eg_program_new(worker_record_learning, w, WORKER_PLANS, &w->learn));
     EG_TRY(eg_program_new(worker_record_judging, w, 4, &w->judge));
+    EG_TRY(eg_program_new(worker_record_plain, w, 4, &w->plain));
+    EG_TRY(eg_program_bind(w->plain, p, w->param, w->grad, w->state));
     EG_TRY(eg_program_bind(w->learn, p, w->param, w->grad, w->state));
     for (size_t i = 0; i < e->n_parts; i++)
         EG_TRY(eg_alloc(1, e->parts[i].method->size + 1, &w->states[i]));
@@ -72,6 +85,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
         EG_TRY(eg_memory_new((eg_memory_kind)e->memory.kind, e->memory.size, feed->sample,
                              &w->client.memory));
     w->client.net = net;
+    w->client.worker = w;
     w->client.scenario = feed->scenario;
     w->client.n_params = eg_params_length(p);
     w->client.n_state = eg_state_length(p);
@@ -83,6 +97,7 @@ void eg_worker_close(eg_worker *w)
 {
     eg_program_free(w->learn);
     eg_program_free(w->judge);
+    eg_program_free(w->plain);
     eg_optimizer_free(w->optimizer);
     eg_memory_free(w->client.memory);
     for (int i = 0; i < EG_MAX_PARTS; i++)
@@ -103,6 +118,21 @@ eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id)
     c->cap_samples = (int64_t)cap;
     c->samples[c->n_samples++] = (eg_sample){task, id};
     return EG_OK;
+}
+
+eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels)
+{
+    EG_TRY(eg_program_plan(c->worker->plain, n, &c->worker->rows));
+    *x = eg_plan_input(c->worker->rows, "x");
+    *labels = eg_plan_input(c->worker->rows, "labels");
+    return EG_OK;
+}
+
+eg_status eg_client_gradient(eg_client *c)
+{
+    eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
+    eg_plan_seed(c->worker->rows, &dropout, c->step | 1ull << 40); /* apart from the batches' */
+    return eg_plan_run(c->worker->rows);
 }
 
 /* Calls one hook of every part, in order; its name goes before an error. */
@@ -294,7 +324,8 @@ static eg_status worker_train_all(eg_worker *w)
     return worker_epochs(w);
 }
 
-eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
+/* The client as it is at the beginning of a turn. */
+static eg_status worker_become(eg_worker *w, const eg_turn *t)
 {
     eg_client *c = &w->client;
     c->id = t->id, c->round = t->round, c->seed = t->seed;
@@ -303,8 +334,22 @@ eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
     c->has_trained = t->view.left >= 0;
     c->step = 0, c->epoch = 0, c->loss = 0, c->n_batches = 0;
     EG_TRY(worker_restore(w, t));
-    eg_optimizer_reset(w->optimizer);
     WORKER_EACH(w, download, c, t->down);
+    return EG_OK;
+}
+
+eg_status eg_worker_phase(eg_worker *w, const eg_turn *t)
+{
+    EG_TRY(worker_become(w, t));
+    WORKER_EACH(w, phase, &w->client, t->up);
+    return EG_OK;
+}
+
+eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
+{
+    eg_client *c = &w->client;
+    EG_TRY(worker_become(w, t));
+    eg_optimizer_reset(w->optimizer);
     if (c->told_boundary && c->has_trained)
         WORKER_EACH(w, task_end, c);
     if (c->told_boundary)

@@ -16,6 +16,8 @@ typedef struct eg_worker {
     eg_client client;
     void *states[EG_MAX_PARTS]; /* of the client's parts */
     eg_program *learn, *judge;
+    eg_program *plain; /* the loss without the parts' terms */
+    eg_plan *rows;     /* the plan of the last eg_client_rows */
     eg_optimizer *optimizer;
     float *param, *grad, *state;
     int64_t *order, cap_order;
@@ -38,6 +40,9 @@ typedef struct eg_turn {
     eg_bundle *up, *keep; /* filled */
 } eg_turn;
 eg_status eg_worker_train(eg_worker *w, const eg_turn *turn);
+
+/* The parts' second exchange: the client at the new global model, what it kept put back. */
+eg_status eg_worker_phase(eg_worker *w, const eg_turn *turn);
 
 /* A test: n samples of a task, and the task's own classes. */
 typedef struct eg_exam {
