@@ -226,6 +226,10 @@ int eg_verb_bench(int argc, char **argv)
     int wrong = bench_parse(argc, argv, &o);
     if (wrong)
         return wrong;
+    if (o.model && !eg_model_find(o.model)) {
+        eg_fail(EG_ENOENT, "there is no model '%s'", o.model);
+        return eg_cli_failed();
+    }
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.data)

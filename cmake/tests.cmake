@@ -5,6 +5,7 @@
 #   x_threaded_test.c   also runs under ThreadSanitizer in `make test-slow` (label threaded)
 #   x_test.sh           a script under tests/ (label fast); $1 is the build folder;
 #                       exit 77: what it tests with is not installed
+#   cli/x.sh            what the program prints, in x.out; cli_test.sh runs them all
 #   fuzz/x_fuzz.c       a fuzz target; replays tests/fuzz/corpus/x (label fast)
 enable_testing()
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -53,11 +54,13 @@ function(eg_test_isa test isa label)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
-foreach(test op_test golden_ops_test)
+foreach(test op_test chain_test layout_test golden_ops_test)
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()
-eg_test_isa(golden_model_test avx2 fast)
+foreach(test plan_test sample_norms_test golden_model_test)
+  eg_test_isa(${test} avx2 fast)
+endforeach()
 eg_test_isa(golden_model_test plain slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)

@@ -9,6 +9,7 @@
 
 #include "golden_formula.h"
 #include "io/json.h"
+#include "isa.h"
 #include "tensor/graph.h"
 
 #include <engram/op.h>
@@ -432,10 +433,8 @@ static void test_compiled_plans_follow_pytorch(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && eg_isa_set(argv[1]) != EG_OK) {
-        printf("not tested here: %s\n", eg_error());
-        return 77;
-    }
+    if (!isa_from_argument(argc, argv))
+        return ISA_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_double_forms_follow_pytorch),
         cmocka_unit_test(test_compiled_plans_follow_pytorch),

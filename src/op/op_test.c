@@ -6,6 +6,7 @@
  */
 #include "guard.h"
 
+#include "isa.h"
 #include "op/op.h"
 
 #include <signal.h>
@@ -472,10 +473,8 @@ static void test_an_index_out_of_range_is_an_error_of_the_run(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && eg_isa_set(argv[1]) != EG_OK) {
-        printf("not tested here: %s\n", eg_error());
-        return 77;
-    }
+    if (!isa_from_argument(argc, argv))
+        return ISA_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_op_has_samples),
         cmocka_unit_test(test_every_gradient_rule_agrees_with_differences),

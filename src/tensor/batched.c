@@ -206,9 +206,9 @@ static eg_status batched_run_relayout(const eg_step *s)
     return EG_OK;
 }
 
-eg_status eg_batched_relayout(eg_plan *p, eg_value *from, eg_value *to)
+eg_status eg_batched_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to)
 {
-    eg_step *s = eg_plan_step(p, from->node, batched_run_relayout, 1, &from, 1, &to);
+    eg_step *s = eg_plan_step(p, x, batched_run_relayout, 1, &from, 1, &to);
     if (!s)
         return EG_ENOMEM;
     s->reorder = s->activation = true;

@@ -29,8 +29,8 @@ eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg
 bool eg_conv_is_batched(const eg_kernels *k, const eg_conv *c);
 eg_status eg_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                           const eg_conv_nodes *nodes);
-/* Adds a step that moves the batch between outermost and innermost. */
-eg_status eg_batched_relayout(eg_plan *p, eg_value *from, eg_value *to);
+/* Adds a step that moves the batch of x between outermost and innermost. */
+eg_status eg_batched_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 
 /* True when Winograd's F(4x4, 3x3) can compute it; eg_winograd_conv takes nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);

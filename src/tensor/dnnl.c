@@ -223,10 +223,9 @@ static eg_status onednn_reorder(eg_plan *p, const eg_node *node, eg_value *from,
     return s;
 }
 
-eg_status eg_dnnl_relayout(eg_plan *p, eg_value *from, eg_value *to)
+eg_status eg_dnnl_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to)
 {
     dnnl_memory_desc_t a, b;
-    const eg_node *x = from->node;
     EG_TRY(onednn_describe(&a, 4, x->shape.dim, onednn_tag(p, from->layout)));
     EG_TRY(onednn_describe(&b, 4, x->shape.dim, onednn_tag(p, to->layout)));
     EG_TRY(onednn_reorder(p, x, from, &a, to, &b));

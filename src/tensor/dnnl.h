@@ -17,8 +17,9 @@ eg_status eg_dnnl_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg
 eg_status eg_dnnl_conv_sample_norms(eg_plan *p, const eg_node *y, const eg_conv *c,
                                     const eg_node *x, const eg_node *dy);
 
-/* Adds a step that copies between layouts. */
-eg_status eg_dnnl_relayout(eg_plan *p, eg_value *from, eg_value *to);
+/* Adds a step that copies x between layouts. A value's own node may be a tensor of another
+ * shape, which x is a view of. */
+eg_status eg_dnnl_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 
 /* A row-major product: c [m, n] = a [m, k] b [k, n] + beta c; ta, tb: stored transposed. */
 typedef struct eg_product_shape {

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "against_double.h"
+#include "isa.h"
 #include "tensor/plan_private.h"
 #include "training.h"
 
@@ -251,8 +252,10 @@ static void test_the_arena_is_smaller_than_the_sum_of_its_values(void **state)
     training_close(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (!isa_from_argument(argc, argv))
+        return ISA_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_value_read_late_is_still_there),
         cmocka_unit_test(test_in_place_never_destroys_what_is_needed),

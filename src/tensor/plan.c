@@ -172,7 +172,7 @@ eg_value *eg_plan_read(eg_plan *p, const eg_node *x, eg_layout layout)
         from = eg_plan_read(p, x, EG_PLAIN); /* between two special layouts: by way of plain */
     eg_value *to = from ? eg_plan_write(p, x, layout) : NULL;
     bool batched = to && (from->layout == EG_BATCHED || layout == EG_BATCHED);
-    if (!to || (batched ? eg_batched_relayout : eg_dnnl_relayout)(p, from, to) != EG_OK) {
+    if (!to || (batched ? eg_batched_relayout : eg_dnnl_relayout)(p, x, from, to) != EG_OK) {
         p->failed = true;
         return NULL;
     }

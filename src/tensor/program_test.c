@@ -54,8 +54,9 @@ static void check_run(eg_program *p, int64_t batch, const float *w)
 {
     eg_plan *plan = plan_of(p, batch);
     float *x = eg_plan_input(plan, "x");
-    for (int64_t i = 0; i < 3 * batch; i++)
-        x[i] = (float)(i / 3 + 10 * (i % 3));
+    for (int64_t i = 0; i < batch; i++)
+        for (int64_t j = 0; j < 3; j++)
+            x[3 * i + j] = (float)(i + 10 * j);
     assert_ok(eg_plan_run(plan));
     for (int64_t i = 0; i < batch; i++) {
         float n = (float)i, want = n * w[0] + (n + 10) * w[1] + (n + 20) * w[2];

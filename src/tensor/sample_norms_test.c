@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "isa.h"
 #include "op/op.h"
 #include "training.h"
 
@@ -236,8 +237,10 @@ static void test_norms_grow_with_the_square_of_a_sample_s_weight(void **state)
     subject_close(&s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (!isa_from_argument(argc, argv))
+        return ISA_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_norms_of_a_batch_are_those_of_its_samples),
         cmocka_unit_test(test_the_training_form_of_batch_norm_is_refused),

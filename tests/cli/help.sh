@@ -1,0 +1,16 @@
+# What to type first. Verbs come and go; each that is listed must explain itself.
+engram help | sed -n '1,4p'
+engram help | tail -n 1
+engram --help | cmp - <(engram help)
+for verb in $(engram help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
+    engram help "$verb" | grep "^engram $verb" >/dev/null || echo "no help for $verb"
+done
+echo
+engram help model
+engram help mlp
+engram help adamw
+engram help relu
+engram help --markdown | sed -n '1,5p'
+code=0
+engram >/dev/null || code=$?
+echo "without a verb: exit code $code"
