@@ -17,8 +17,6 @@ static const eg_opt experiment_train[] = {
     EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
     EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
     EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),
-    EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0, "made anew each round, or kept by the client",
-                  "fresh|keep"),
     EG_OPT_END,
 };
 static const eg_opt experiment_server[] = {

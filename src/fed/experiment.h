@@ -19,7 +19,6 @@ typedef struct eg_train_opts {
     int64_t epochs, batch;
     int optimizer; /* of "sgd|adam|adamw" */
     double lr, momentum, weight_decay;
-    int optimizer_state; /* of "fresh|keep" */
 } eg_train_opts;
 
 typedef struct eg_server_opts {
