@@ -26,7 +26,6 @@ typedef struct eg_federation {
     float *param, *state;       /* the global model */
     eg_mean mean_param, mean_state;
     bool personal; /* every client has its own model */
-    bool *trained; /* [n_clients]: it has taken part */
     eg_store *store;
     eg_run_folder *folder;
     double bytes_up, bytes_down; /* whole numbers, over all rounds */

@@ -159,7 +159,6 @@ static eg_status round_done(void *context, int64_t i)
     eg_status s = round_keep(r->f, t);
     if (s == EG_OK)
         s = round_collect(r, t);
-    r->f->trained[t->client] = true;
     round_forget(t);
     return s;
 }

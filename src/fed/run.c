@@ -66,8 +66,6 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     want = want > EG_MAX_WORKERS ? EG_MAX_WORKERS : want;
     for (; f->n_workers < want; f->n_workers++)
         EG_TRY(eg_worker_open(e, &f->feed, f->net, &f->workers[f->n_workers]));
-    EG_TRY(eg_alloc((size_t)eg_scenario_n_clients(f->feed.scenario), sizeof *f->trained,
-                    &f->trained));
     for (size_t i = 0; i < e->n_parts; i++) {
         const eg_method *m = e->parts[i].method;
         f->personal |= m->personal;
@@ -98,7 +96,6 @@ static void run_close(eg_federation *f)
     eg_feed_close(&f->feed);
     free(f->param);
     free(f->state);
-    free(f->trained);
 }
 
 eg_status eg_federation_kept(eg_federation *f, int64_t client, eg_bundle **out)
