@@ -19,26 +19,31 @@ typedef enum eg_memory_kind {
 
 typedef struct eg_memory eg_memory;
 
-/* An empty memory for `size` rows of `sample` floats. */
-eg_status eg_memory_new(eg_memory_kind kind, int64_t size, size_t sample, eg_memory **out);
+/* An empty memory for `size` rows of `sample` floats. With n_logits a row also keeps that many
+ * outputs: those the network had for it when it was stored. */
+eg_status eg_memory_new(eg_memory_kind kind, int64_t size, size_t sample, size_t n_logits,
+                        eg_memory **out);
 void eg_memory_free(eg_memory *m); /* NULL is fine */
 
-/* Offers n rows; what is kept is drawn from rng. */
-void eg_memory_push(eg_memory *m, int64_t n, const float *x, const float *labels, eg_rng *rng);
+/* Rows of a memory, or on their way in or out of it. */
+typedef struct eg_memory_rows {
+    int64_t n, seen; /* rows here; of a memory's own: rows ever offered */
+    size_t sample;
+    float *x;      /* [n, sample] */
+    float *labels; /* [n] */
+    float *logits; /* [n, n_logits]; NULL if none are kept or wanted */
+} eg_memory_rows;
+
+/* Offers rows; what is kept is drawn from rng. */
+void eg_memory_push(eg_memory *m, const eg_memory_rows *rows, eg_rng *rng);
 
 int64_t eg_memory_filled(const eg_memory *m);
 
-/* Draws n different rows (as many as there are, at most) into x and labels; returns how many.
- */
-int64_t eg_memory_draw(const eg_memory *m, int64_t n, eg_rng *rng, float *x, float *labels);
+/* Draws to->n different rows (as many as there are, at most) into to's arrays; returns how
+ * many. */
+int64_t eg_memory_draw(const eg_memory *m, eg_rng *rng, const eg_memory_rows *to);
 
 /* All of it, to be kept elsewhere and put back: rows are borrowed until the next push. */
-typedef struct eg_memory_rows {
-    int64_t n, seen; /* rows there, rows ever offered */
-    size_t sample;
-    const float *x;      /* [n, sample] */
-    const float *labels; /* [n] */
-} eg_memory_rows;
 eg_memory_rows eg_memory_get(const eg_memory *m);
 /* EG_ESHAPE: the rows do not fit. An empty set of rows empties the memory. */
 eg_status eg_memory_set(eg_memory *m, const eg_memory_rows *rows);

@@ -42,10 +42,12 @@ typedef struct eg_client {
     eg_sample *samples; /* what it trains on this round: see the samples hook */
     int64_t n_samples, cap_samples;
 
-    int64_t batch; /* rows of the current batch, those of extra hooks included */
-    float *x;      /* [batch, c, h, w], as fed to the network */
-    float *labels; /* [batch] */
-    eg_plan *plan; /* of this batch: where a loss hook's inputs are */
+    int64_t batch;       /* rows of the current batch, those of extra hooks included */
+    float *x;            /* [batch, c, h, w], as fed to the network */
+    float *labels;       /* [batch] */
+    eg_plan *plan;       /* of this batch: where a loss hook's inputs are */
+    const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
+    int64_t n_classes;   /* outputs of the head */
 
     eg_memory *memory; /* NULL unless the experiment declares one */
     double loss;       /* sum over batches of the mean loss; n_batches of them */
@@ -69,7 +71,11 @@ typedef struct eg_method {
     const eg_opt *opts;
     unsigned needs;    /* EG_OFFERS_* bits of the scenario */
     bool needs_memory; /* the experiment must declare a memory */
+    bool needs_logits; /* rows of the memory keep the outputs they were stored with */
     bool personal;     /* every client keeps its own model; there is no global one */
+    /* Outputs of a second head on the network's features (eg_net_side); NULL: none. One part
+     * at most. */
+    int64_t (*side)(const void *self, const eg_scenario *s);
 
     /* Client, in the order they fire. */
     eg_status (*download)(void *self, eg_client *c, const eg_bundle *from);
@@ -81,8 +87,14 @@ typedef struct eg_method {
     /* How many rows it adds to the next batch, and the rows. */
     int64_t (*extra)(void *self, eg_client *c);
     eg_status (*batch)(void *self, eg_client *c, float *x, float *labels);
-    /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". */
+    /* How many rows its loss terms see apart from the batch. Whatever else its recording
+     * depends on must follow from this number: each has a plan of its own. */
+    int64_t (*aside)(void *self, eg_client *c);
+    /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". For a
+     * network output of its own it may record the net again (eg_net_forward). */
     eg_node *(*loss)(void *self, eg_client *c, eg_graph *g, eg_node *loss);
+    /* Fills the inputs it recorded, in c->plan. */
+    eg_status (*fill)(void *self, eg_client *c);
     eg_status (*grad)(void *self, eg_client *c);
     eg_status (*batch_end)(void *self, eg_client *c);
     eg_status (*task_end)(void *self, eg_client *c);
@@ -103,6 +115,11 @@ typedef struct eg_method {
      * server's mean applies. */
     eg_status (*collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
     eg_status (*aggregate)(void *self, eg_server *s);
+    /* A factor, not negative, of an upload's weight in the server's mean; all zero counts as
+     * all one. */
+    double (*weight)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
+    /* Whether the second exchange takes place this round; without it: always. */
+    bool (*wants_phase)(void *self, eg_server *s);
     /* What the clients' phase brought, in client order, and its end. */
     eg_status (*phase_collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
     eg_status (*phase_end)(void *self, eg_server *s);
@@ -120,6 +137,21 @@ const eg_method *eg_method_find(const char *word);
  * n rows, fill them, and have the gradient written into c->grad. */
 eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels);
 eg_status eg_client_gradient(eg_client *c);
+
+/* The rows of n training samples as the network is fed them, without random crops and flips:
+ * x [n, c, h, w], labels [n]. */
+void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
+
+/* What the client's model makes of n samples in eval form, at c->param; what is NULL is not
+ * computed. The work is cut into batches of the run's size. */
+typedef struct eg_look {
+    float *norms;    /* [n]: squared norm of each sample's own gradient */
+    float *losses;   /* [n] */
+    float *logits;   /* [n, n_classes] */
+    float *features; /* [n, n_features] */
+} eg_look;
+eg_status eg_client_look(eg_client *c, const eg_sample *samples, int64_t n, const eg_look *out);
+int64_t eg_client_n_features(const eg_client *c);
 
 /* Adds a training sample to this round's. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);

@@ -17,8 +17,9 @@ typedef struct eg_model {
     const char *name, *help;
     size_t size; /* of its options */
     const eg_opt *opts;
-    /* Records logits [n, n_out] for x [n, c, h, w]. Tensors are handed out in call order. */
-    eg_node *(*forward)(const void *self, eg_graph *g, eg_params *p, eg_node *x, int64_t n_out);
+    /* Records features [n, d] for x [n, c, h, w]. Tensors are handed out in call order. */
+    eg_node *(*features)(const void *self, eg_graph *g, eg_params *p, eg_node *x);
+    const char *head; /* the name of the linear layer that makes logits of them */
 } eg_model;
 
 extern const eg_model *const eg_models[]; /* NULL at the end */
@@ -31,6 +32,7 @@ typedef struct eg_net_spec {
     const char *model;
     int64_t channels, height, width, classes;
     const char *options;
+    int64_t side; /* outputs of a second head on the features, "side"; 0: there is none */
 } eg_net_spec;
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out);
@@ -41,6 +43,12 @@ const eg_net_spec *eg_net_spec_of(const eg_net *net);
 
 /* Records the net's logits for x [n, c, h, w] into g, in g's training or eval form. */
 eg_node *eg_net_forward(const eg_net *net, eg_graph *g, eg_node *x);
+
+/* The same in two steps: features [n, d], then the head, or the second head. Only one forward
+ * of a graph may be differentiated per sample (eg_sample_norms). */
+eg_node *eg_net_features(const eg_net *net, eg_graph *g, eg_node *x);
+eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features);
+eg_node *eg_net_side(const eg_net *net, eg_graph *g, eg_node *features);
 
 /* Records gradients of loss for all of the net's tensors: eg_backward on its table. */
 void eg_net_backward(const eg_net *net, eg_graph *g, eg_node *loss);

@@ -14,7 +14,8 @@
 
 typedef struct eg_program eg_program;
 
-/* Records the computation for a batch into g. Errors stick to g. */
+/* Records the computation for a batch into g. Errors stick to g. What else the recording
+ * depends on is the caller's, who gives each form of it another variant. */
 typedef void (*eg_recorder)(void *context, eg_graph *g, int64_t batch);
 
 /* A program that keeps at most max_plans plans. context must outlive it. */
@@ -28,6 +29,7 @@ eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, f
 /* The plan for a batch size, bound. Borrowed: valid until max_plans other sizes were asked for.
  */
 eg_status eg_program_plan(eg_program *p, int64_t batch, eg_plan **out);
+eg_status eg_program_plan_of(eg_program *p, int64_t batch, uint64_t variant, eg_plan **out);
 
 #pragma GCC visibility pop
 

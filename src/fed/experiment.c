@@ -24,6 +24,7 @@ static const eg_opt experiment_server[] = {
                   "samples|uniform"),
     EG_OPT_CHOICE(eg_server_opts, bn, 0, "batch-norm statistics: averaged, or the server's kept",
                   "average|keep"),
+    EG_OPT_INT(eg_server_opts, interval, 1, 1, 1e6, "rounds clients go on from their own model; 1: none"),
     EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
     EG_OPT_END,
 };

@@ -25,6 +25,7 @@ typedef struct eg_server_opts {
     int weights; /* of "samples|uniform" */
     int bn;      /* of "average|keep" */
     int64_t min_clients;
+    int64_t interval; /* rounds from one download to the next */
 } eg_server_opts;
 
 typedef struct eg_eval_opts {

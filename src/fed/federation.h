@@ -25,7 +25,8 @@ typedef struct eg_federation {
     void *states[EG_MAX_PARTS]; /* of the server's parts */
     float *param, *state;       /* the global model */
     eg_mean mean_param, mean_state;
-    bool personal; /* every client has its own model */
+    eg_mean plain_param, plain_state; /* without the parts' factors, if a part has one */
+    bool personal;                    /* every client has its own model */
     eg_store *store;
     eg_run_folder *folder;
     double bytes_up, bytes_down; /* whole numbers, over all rounds */

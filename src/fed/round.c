@@ -25,6 +25,12 @@ typedef struct round_state {
     double samples, loss, bytes_up, bytes_down;
 } round_state;
 
+/* Whether clients take the server's model in this round; else they go on from their own. */
+static bool round_syncs(const eg_federation *f, int64_t round)
+{
+    return round % f->e->server.interval == 0;
+}
+
 static eg_status round_base(const eg_federation *f, eg_bundle **out)
 {
     EG_TRY(eg_bundle_new(out));
@@ -47,7 +53,8 @@ static eg_status round_send(round_state *r, int64_t i)
                                            r->turns[i].down));
     }
     const eg_bundle *down = r->turns[i].down ? r->turns[i].down : r->down;
-    r->bytes_down += (double)eg_bundle_bytes(down);
+    if (round_syncs(f, f->server.round))
+        r->bytes_down += (double)eg_bundle_bytes(down);
     return EG_OK;
 }
 
@@ -61,7 +68,8 @@ static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i,
     eg_turn turn = {.id = t->client,
                     .round = eg_cursor_round(f->cursor),
                     .seed = f->seed,
-                    .down = t->down ? t->down : r->down};
+                    .down = t->down ? t->down : r->down,
+                    .own = f->personal || !round_syncs(f, eg_cursor_round(f->cursor))};
     EG_ASSERT(eg_cursor_view(f->cursor, t->client, &turn.view));
     turn.told_boundary =
         turn.view.first && eg_scenario_offers(f->feed.scenario) & EG_OFFERS_BOUNDARIES;
@@ -125,6 +133,33 @@ static eg_status round_keep(eg_federation *f, const round_turn *t)
     return s;
 }
 
+static eg_status round_add(eg_federation *f, eg_mean *param, eg_mean *state,
+                           const eg_bundle *up, double weight)
+{
+    EG_TRY(eg_mean_add(param, eg_bundle_find(up, "param", NULL), weight));
+    if (f->server.n_state && f->e->server.bn == 0)
+        EG_TRY(eg_mean_add(state, eg_bundle_find(up, "state", NULL), weight));
+    return EG_OK;
+}
+
+/* Adds an upload with its weight, and what parts make of that. If they leave none, the mean
+ * without their factors applies: it is kept beside. */
+static eg_status round_join_mean(round_state *r, const round_turn *t, double weight)
+{
+    eg_federation *f = r->f;
+    double factor = 1;
+    bool weighed = false;
+    for (size_t k = 0; k < f->e->n_parts; k++)
+        if (f->e->parts[k].method->weight) {
+            factor *= f->e->parts[k].method->weight(f->states[k], &f->server, t->client, t->up);
+            weighed = true;
+        }
+    if (weighed)
+        EG_TRY(round_add(f, &f->plain_param, &f->plain_state, t->up, weight));
+    return factor > 0 ? round_add(f, &f->mean_param, &f->mean_state, t->up, weight * factor)
+                      : EG_OK;
+}
+
 /* An upload that fits and is finite joins the mean; another is left out, with a line. */
 static eg_status round_collect(round_state *r, const round_turn *t)
 {
@@ -137,11 +172,8 @@ static eg_status round_collect(round_state *r, const round_turn *t)
                                      eg_error());
     eg_bundle_scalar_of(t->up, "samples", &samples);
     eg_bundle_scalar_of(t->up, "loss", &loss);
-    double weight = f->e->server.weights == 0 ? samples : 1;
     if (!f->personal)
-        EG_TRY(eg_mean_add(&f->mean_param, eg_bundle_find(t->up, "param", NULL), weight));
-    if (!f->personal && f->server.n_state && f->e->server.bn == 0)
-        EG_TRY(eg_mean_add(&f->mean_state, eg_bundle_find(t->up, "state", NULL), weight));
+        EG_TRY(round_join_mean(r, t, f->e->server.weights == 0 ? samples : 1));
     for (size_t k = 0; k < f->e->n_parts; k++)
         if (f->e->parts[k].method->collect)
             EG_TRY(f->e->parts[k].method->collect(f->states[k], &f->server, t->client, t->up));
@@ -155,7 +187,8 @@ static eg_status round_done(void *context, int64_t i)
 {
     round_state *r = context;
     round_turn *t = &r->turns[i];
-    r->bytes_up += (double)eg_bundle_bytes(t->up);
+    if (round_syncs(r->f, r->f->server.round + 1)) /* else it serves the tests alone */
+        r->bytes_up += (double)eg_bundle_bytes(t->up);
     eg_status s = round_keep(r->f, t);
     if (s == EG_OK)
         s = round_collect(r, t);
@@ -171,9 +204,11 @@ static eg_status round_aggregate(round_state *r)
             return f->e->parts[k].method->aggregate(f->states[k], &f->server);
     if (f->personal)
         return EG_OK;
-    EG_TRY(eg_mean_get(&f->mean_param, f->param));
-    return f->server.n_state && f->e->server.bn == 0 ? eg_mean_get(&f->mean_state, f->state)
-                                                     : EG_OK;
+    bool weighed = f->mean_param.weight > 0;
+    EG_TRY(eg_mean_get(weighed ? &f->mean_param : &f->plain_param, f->param));
+    return f->server.n_state && f->e->server.bn == 0
+               ? eg_mean_get(weighed ? &f->mean_state : &f->plain_state, f->state)
+               : EG_OK;
 }
 
 static bool round_is_wanted(eg_federation *f)
@@ -196,6 +231,8 @@ static eg_status round_train(round_state *r)
     }
     eg_mean_reset(&f->mean_param);
     eg_mean_reset(&f->mean_state);
+    eg_mean_reset(&f->plain_param);
+    eg_mean_reset(&f->plain_state);
     return eg_crew_run(f, &(eg_crew_job){r->n, round_work, round_done, r});
 }
 
@@ -204,9 +241,11 @@ static eg_status round_phase(round_state *r)
 {
     eg_federation *f = r->f;
     bool wanted = false;
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        wanted |= f->e->parts[k].method->phase != NULL;
-    if (!wanted)
+    for (size_t k = 0; k < f->e->n_parts; k++) {
+        const eg_method *m = f->e->parts[k].method;
+        wanted |= m->phase && (!m->wants_phase || m->wants_phase(f->states[k], &f->server));
+    }
+    if (!wanted || !round_syncs(f, f->server.round + 1))
         return EG_OK;
     eg_bundle_free(r->down);
     r->down = NULL;

@@ -30,6 +30,15 @@ static eg_status run_check_needs(const eg_federation *f)
     return EG_OK;
 }
 
+/* Outputs of the second head, if a part wants one. */
+static int64_t run_side(const eg_federation *f)
+{
+    for (size_t i = 0; i < f->e->n_parts; i++)
+        if (f->e->parts[i].method->side)
+            return f->e->parts[i].method->side(f->e->parts[i].options, f->feed.scenario);
+    return 0;
+}
+
 static eg_status run_open_model(eg_federation *f)
 {
     const eg_net_spec spec = {.model = f->e->model,
@@ -37,7 +46,8 @@ static eg_status run_open_model(eg_federation *f)
                               .channels = f->feed.channels,
                               .height = f->feed.height,
                               .width = f->feed.width,
-                              .classes = eg_scenario_n_classes(f->feed.scenario)};
+                              .classes = eg_scenario_n_classes(f->feed.scenario),
+                              .side = run_side(f)};
     EG_TRY(eg_net_new(&spec, &f->net));
     const eg_params *p = eg_net_params(f->net);
     EG_TRY(eg_params_alloc(p, &f->param));
@@ -45,6 +55,8 @@ static eg_status run_open_model(eg_federation *f)
     eg_params_init(p, f->seed, f->param, f->state);
     EG_TRY(eg_mean_init(&f->mean_param, eg_params_length(p)));
     EG_TRY(eg_mean_init(&f->mean_state, eg_state_length(p)));
+    EG_TRY(eg_mean_init(&f->plain_param, eg_params_length(p)));
+    EG_TRY(eg_mean_init(&f->plain_state, eg_state_length(p)));
     f->server = (eg_server){.seed = f->seed,
                             .scenario = f->feed.scenario,
                             .net = f->net,
@@ -92,6 +104,8 @@ static void run_close(eg_federation *f)
     eg_cursor_free(f->cursor);
     eg_mean_fini(&f->mean_param);
     eg_mean_fini(&f->mean_state);
+    eg_mean_fini(&f->plain_param);
+    eg_mean_fini(&f->plain_state);
     eg_net_free(f->net);
     eg_feed_close(&f->feed);
     free(f->param);

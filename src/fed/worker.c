@@ -21,6 +21,7 @@ static eg_node *worker_input(const eg_worker *w, eg_graph *g, int64_t batch)
 static eg_node *worker_loss(const eg_worker *w, eg_graph *g, int64_t batch)
 {
     eg_node *logits = eg_net_forward(w->net, g, worker_input(w, g, batch));
+    eg_output(g, "logits", logits);
     return eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
 }
 
@@ -62,6 +63,15 @@ static eg_status worker_set_optimizer(eg_worker *w, size_t n)
     return t->optimizer == 0 ? eg_optimizer_set(w->optimizer, "momentum", value) : EG_OK;
 }
 
+/* Outputs that rows of the memory keep, if a part wants them. */
+static size_t worker_n_logits(const eg_worker *w)
+{
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->needs_logits)
+            return (size_t)w->client.n_classes;
+    return 0;
+}
+
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
                          eg_worker *out)
 {
@@ -77,13 +87,15 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     EG_TRY(eg_program_new(worker_record_learning, w, WORKER_PLANS, &w->learn));
     EG_TRY(eg_program_new(worker_record_judging, w, 4, &w->judge));
     EG_TRY(eg_program_new(worker_record_plain, w, 4, &w->plain));
+    EG_TRY(eg_client_open_looks(w));
     EG_TRY(eg_program_bind(w->plain, p, w->param, w->grad, w->state));
     EG_TRY(eg_program_bind(w->learn, p, w->param, w->grad, w->state));
     for (size_t i = 0; i < e->n_parts; i++)
         EG_TRY(eg_alloc(1, e->parts[i].method->size + 1, &w->states[i]));
+    w->client.n_classes = eg_net_spec_of(net)->classes;
     if (e->memory.kind)
         EG_TRY(eg_memory_new((eg_memory_kind)e->memory.kind, e->memory.size, feed->sample,
-                             &w->client.memory));
+                             worker_n_logits(w), &w->client.memory));
     w->client.net = net;
     w->client.worker = w;
     w->client.scenario = feed->scenario;
@@ -98,6 +110,8 @@ void eg_worker_close(eg_worker *w)
     eg_program_free(w->learn);
     eg_program_free(w->judge);
     eg_program_free(w->plain);
+    eg_program_free(w->looks[0]);
+    eg_program_free(w->looks[1]);
     eg_optimizer_free(w->optimizer);
     eg_memory_free(w->client.memory);
     for (int i = 0; i < EG_MAX_PARTS; i++)
@@ -111,36 +125,42 @@ void eg_worker_close(eg_worker *w)
     free(w->truth);
 }
 
-eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id)
-{
-    size_t cap = (size_t)c->cap_samples;
-    EG_TRY(eg_grow(&c->samples, (size_t)c->n_samples, &cap, sizeof *c->samples));
-    c->cap_samples = (int64_t)cap;
-    c->samples[c->n_samples++] = (eg_sample){task, id};
-    return EG_OK;
-}
-
-eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels)
-{
-    EG_TRY(eg_program_plan(c->worker->plain, n, &c->worker->rows));
-    *x = eg_plan_input(c->worker->rows, "x");
-    *labels = eg_plan_input(c->worker->rows, "labels");
-    return EG_OK;
-}
-
-eg_status eg_client_gradient(eg_client *c)
-{
-    eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
-    eg_plan_seed(c->worker->rows, &dropout, c->step | 1ull << 40); /* apart from the batches' */
-    return eg_plan_run(c->worker->rows);
-}
-
 /* Calls one hook of every part, in order; its name goes before an error. */
 #define WORKER_EACH(w, hook, ...)                                                              \
     for (size_t part = 0; part < (w)->e->n_parts; part++)                                      \
         if ((w)->e->parts[part].method->hook)                                                  \
             EG_TRY(eg_blame((w)->e->parts[part].method->hook((w)->states[part], __VA_ARGS__),  \
                             "%s", (w)->e->parts[part].method->name))
+
+static bool worker_is_personal(const eg_worker *w)
+{
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->personal)
+            return true;
+    return false;
+}
+
+/* A tensor of a bundle as the memory takes it: it only reads. */
+static float *worker_find(const eg_bundle *b, const char *name, size_t *n)
+{
+    return (float *)(uintptr_t)eg_bundle_find(b, name, n);
+}
+
+static eg_status worker_restore_memory(eg_worker *w, const eg_bundle *kept)
+{
+    eg_memory_rows rows = {.sample = w->feed->sample};
+    double seen = 0;
+    size_t n_rows = 0, n;
+    if (kept) {
+        rows.x = worker_find(kept, "memory.x", &n);
+        rows.labels = worker_find(kept, "memory.labels", &n_rows);
+        rows.logits = worker_find(kept, "memory.logits", &n);
+        eg_bundle_scalar_of(kept, "memory.seen", &seen);
+    }
+    rows.n = (int64_t)n_rows;
+    rows.seen = (int64_t)seen;
+    return eg_memory_set(w->client.memory, &rows);
+}
 
 /* The model, the memory and the parts as they stood after the client's last round. */
 static eg_status worker_restore(eg_worker *w, const eg_turn *t)
@@ -150,27 +170,17 @@ static eg_status worker_restore(eg_worker *w, const eg_turn *t)
     for (size_t i = 0; i < w->e->n_parts; i++)
         if (w->e->parts[i].method->size)
             memcpy(w->states[i], w->e->parts[i].options, w->e->parts[i].method->size);
-    const float *own = t->kept ? eg_bundle_find(t->kept, "own.param", &n) : NULL;
-    const float *own_state = t->kept ? eg_bundle_find(t->kept, "own.state", &n) : NULL;
-    c->global = eg_bundle_find(t->down, "param", &n);
-    c->global_state = eg_bundle_find(t->down, "state", &n);
+    const float *own = t->kept && t->own ? eg_bundle_find(t->kept, "own.param", &n) : NULL;
+    const float *own_state = own ? eg_bundle_find(t->kept, "own.state", &n) : NULL;
+    c->global = own && !worker_is_personal(w) ? own : eg_bundle_find(t->down, "param", &n);
+    c->global_state =
+        own_state && !worker_is_personal(w) ? own_state : eg_bundle_find(t->down, "state", &n);
     memcpy(w->param, own ? own : c->global, c->n_params * sizeof *w->param);
     if (c->n_state)
         memcpy(w->state, own_state ? own_state : c->global_state,
                c->n_state * sizeof *w->state);
-    if (c->memory) {
-        eg_memory_rows rows = {.sample = w->feed->sample};
-        double seen = 0;
-        size_t n_rows = 0;
-        if (t->kept) {
-            rows.x = eg_bundle_find(t->kept, "memory.x", &n);
-            rows.labels = eg_bundle_find(t->kept, "memory.labels", &n_rows);
-            eg_bundle_scalar_of(t->kept, "memory.seen", &seen);
-        }
-        rows.n = (int64_t)n_rows;
-        rows.seen = (int64_t)seen;
-        EG_TRY(eg_memory_set(c->memory, &rows));
-    }
+    if (c->memory)
+        EG_TRY(worker_restore_memory(w, t->kept));
     if (t->kept)
         WORKER_EACH(w, recall, c, t->kept);
     return EG_OK;
@@ -219,7 +229,25 @@ static eg_status worker_remember(eg_worker *w, int64_t n)
         return EG_OK;
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
     rng.block = c->step << 32;
-    eg_memory_push(c->memory, n, c->x, c->labels, &rng);
+    /* The memory only reads its rows. */
+    float *logits = worker_n_logits(w) ? (float *)(uintptr_t)c->logits : NULL;
+    eg_memory_push(c->memory,
+                   &(eg_memory_rows){.n = n, .x = c->x, .labels = c->labels, .logits = logits},
+                   &rng);
+    return EG_OK;
+}
+
+/* The plan of a batch: another one for each number of rows that parts see apart from it. */
+static eg_status worker_plan(eg_worker *w)
+{
+    eg_client *c = &w->client;
+    uint64_t variant = 0;
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->aside)
+            variant = variant * 65537 + (uint64_t)w->e->parts[i].method->aside(w->states[i], c);
+    EG_TRY(eg_program_plan_of(w->learn, c->batch, variant, &c->plan));
+    c->x = eg_plan_input(c->plan, "x");
+    c->labels = eg_plan_input(c->plan, "labels");
     return EG_OK;
 }
 
@@ -230,12 +258,8 @@ static eg_status worker_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     eg_client *c = &w->client;
     const eg_feed *f = w->feed;
     int64_t extras[EG_MAX_PARTS] = {0}, at = n;
-    eg_plan *plan;
     c->batch = n + worker_extras(w, extras);
-    EG_TRY(eg_program_plan(w->learn, c->batch, &plan));
-    c->plan = plan;
-    c->x = eg_plan_input(plan, "x");
-    c->labels = eg_plan_input(plan, "labels");
+    EG_TRY(worker_plan(w));
     eg_rng augment = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_AUGMENT);
     augment.block = c->step << 32;
     eg_feed_train(f, samples, n, &augment, c->x, c->labels);
@@ -244,9 +268,11 @@ static eg_status worker_batch(eg_worker *w, const eg_sample *samples, int64_t n)
             EG_TRY(w->e->parts[i].method->batch(w->states[i], c, c->x + (size_t)at * f->sample,
                                                 c->labels + at));
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
-    eg_plan_seed(plan, &dropout, c->step);
-    EG_TRY(eg_plan_run(plan));
-    c->loss += (double)*eg_plan_output(plan, "loss");
+    WORKER_EACH(w, fill, c);
+    eg_plan_seed(c->plan, &dropout, c->step);
+    EG_TRY(eg_plan_run(c->plan));
+    c->logits = eg_plan_output(c->plan, "logits");
+    c->loss += (double)*eg_plan_output(c->plan, "loss");
     c->n_batches++;
     WORKER_EACH(w, grad, c);
     eg_optimizer_step(w->optimizer, w->param, w->grad);
@@ -275,21 +301,15 @@ static eg_status worker_epochs(eg_worker *w)
     return EG_OK;
 }
 
-static bool worker_is_personal(const eg_worker *w)
+static eg_status worker_keep_memory(const eg_worker *w, eg_bundle *to)
 {
-    for (size_t i = 0; i < w->e->n_parts; i++)
-        if (w->e->parts[i].method->personal)
-            return true;
-    return false;
-}
-
-static eg_status worker_keep_memory(const eg_memory *m, eg_bundle *to)
-{
-    eg_memory_rows r = eg_memory_get(m);
+    eg_memory_rows r = eg_memory_get(w->client.memory);
     EG_TRY(eg_bundle_scalar(to, "memory.seen", (double)r.seen));
     if (r.n == 0)
         return EG_OK;
     EG_TRY(eg_bundle_add(to, "memory.x", eg_dims(r.n, (int64_t)r.sample), r.x));
+    if (r.logits)
+        EG_TRY(eg_bundle_add(to, "memory.logits", eg_dims(r.n, w->client.n_classes), r.logits));
     return eg_bundle_add(to, "memory.labels", eg_dims(r.n), r.labels);
 }
 
@@ -304,13 +324,14 @@ static eg_status worker_finish(eg_worker *w, const eg_turn *t)
         EG_TRY(eg_bundle_add_flat(t->up, "param", w->param, c->n_params));
         if (c->n_state)
             EG_TRY(eg_bundle_add_flat(t->up, "state", w->state, c->n_state));
-    } else {
+    }
+    if (personal || w->e->server.interval > 1) {
         EG_TRY(eg_bundle_add_flat(t->keep, "own.param", w->param, c->n_params));
         if (c->n_state)
             EG_TRY(eg_bundle_add_flat(t->keep, "own.state", w->state, c->n_state));
     }
     if (c->memory)
-        EG_TRY(worker_keep_memory(c->memory, t->keep));
+        EG_TRY(worker_keep_memory(w, t->keep));
     WORKER_EACH(w, upload, c, t->up);
     WORKER_EACH(w, keep, c, t->keep);
     return EG_OK;

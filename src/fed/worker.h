@@ -16,14 +16,18 @@ typedef struct eg_worker {
     eg_client client;
     void *states[EG_MAX_PARTS]; /* of the client's parts */
     eg_program *learn, *judge;
-    eg_program *plain; /* the loss without the parts' terms */
-    eg_plan *rows;     /* the plan of the last eg_client_rows */
+    eg_program *plain;    /* the loss without the parts' terms */
+    eg_plan *rows;        /* the plan of the last eg_client_rows */
+    eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_optimizer *optimizer;
     float *param, *grad, *state;
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     int32_t *truth;    /* [judge batch] */
 } eg_worker;
+
+/* Makes the programs behind eg_client_look. */
+eg_status eg_client_open_looks(eg_worker *w);
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
                          eg_worker *out);
@@ -35,7 +39,7 @@ typedef struct eg_turn {
     int64_t id, round;
     uint64_t seed;
     eg_view view;
-    bool told_boundary;
+    bool told_boundary, own; /* own: it goes on from its own model, if it has one */
     const eg_bundle *down, *kept;
     eg_bundle *up, *keep; /* filled */
 } eg_turn;

@@ -27,7 +27,7 @@ static eg_status er_batch(void *self, eg_client *c, float *x, float *labels)
     const er *e = self;
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
     rng.block = c->step << 32; /* each batch its own part of the stream */
-    eg_memory_draw(c->memory, e->batch, &rng, x, labels);
+    eg_memory_draw(c->memory, &rng, &(eg_memory_rows){.n = e->batch, .x = x, .labels = labels});
     return EG_OK;
 }
 

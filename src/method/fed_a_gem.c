@@ -66,7 +66,7 @@ static eg_status fed_a_gem_phase(void *self, eg_client *c, eg_bundle *to)
     EG_TRY(eg_client_rows(c, n, &x, &labels));
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
     rng.block = 1ull << 62; /* apart from the batches' draws */
-    eg_memory_draw(c->memory, n, &rng, x, labels);
+    eg_memory_draw(c->memory, &rng, &(eg_memory_rows){.n = n, .x = x, .labels = labels});
     EG_TRY(eg_client_gradient(c));
     return eg_bundle_add_flat(to, fed_a_gem_name, c->grad, c->n_params);
 }

@@ -4,8 +4,7 @@
  */
 #include "model/layers.h"
 
-static eg_node *cnn_forward(const void *self, eg_graph *g, eg_params *p, eg_node *x,
-                            int64_t n_out)
+static eg_node *cnn_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
     (void)self;
     const eg_window pool = {.kernel = 2, .stride = 2};
@@ -15,10 +14,10 @@ static eg_node *cnn_forward(const void *self, eg_graph *g, eg_params *p, eg_node
     conv.out = 64;
     h = eg_relu(g, eg_conv_layer(g, p, "conv2", h, &conv));
     h = eg_flatten(g, eg_max_pool(g, h, pool));
-    h = eg_relu(g, eg_linear_layer(g, p, "fc1", h, 512));
-    return eg_linear_layer(g, p, "fc2", h, n_out);
+    return eg_relu(g, eg_linear_layer(g, p, "fc1", h, 512));
 }
 
 const eg_model eg_model_cnn = {.name = "cnn",
                                .help = "two 5x5 convolutions, max-pooling, 512 hidden units",
-                               .forward = cnn_forward};
+                               .head = "fc2",
+                               .features = cnn_features};

@@ -3,8 +3,7 @@
  */
 #include "model/layers.h"
 
-static eg_node *cnn_small_forward(const void *self, eg_graph *g, eg_params *p, eg_node *x,
-                                  int64_t n_out)
+static eg_node *cnn_small_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
     (void)self;
     const eg_window pool = {.kernel = 2, .stride = 2};
@@ -14,10 +13,10 @@ static eg_node *cnn_small_forward(const void *self, eg_graph *g, eg_params *p, e
     conv.out = 20;
     h = eg_channel_dropout(g, eg_conv_layer(g, p, "conv2", h, &conv), 0.5);
     h = eg_flatten(g, eg_relu(g, eg_max_pool(g, h, pool)));
-    h = eg_dropout(g, eg_relu(g, eg_linear_layer(g, p, "fc1", h, 50)), 0.5);
-    return eg_linear_layer(g, p, "fc2", h, n_out);
+    return eg_dropout(g, eg_relu(g, eg_linear_layer(g, p, "fc1", h, 50)), 0.5);
 }
 
 const eg_model eg_model_cnn_small = {.name = "cnn_small",
                                      .help = "Fed-A-GEM's MNIST network with dropout",
-                                     .forward = cnn_small_forward};
+                                     .head = "fc2",
+                                     .features = cnn_small_features};

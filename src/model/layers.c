@@ -92,7 +92,7 @@ static eg_node *layer_basic_block(eg_graph *g, eg_params *p, const char *name, e
     return eg_relu(g, eg_add(g, h, shortcut));
 }
 
-eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width, int64_t n_out)
+eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width)
 {
     const eg_conv_layer_spec stem = {.out = width, .kernel = 3, .stride = 1, .padding = 1};
     eg_node *h = eg_conv_layer(g, p, "conv1", x, &stem);
@@ -103,5 +103,5 @@ eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width, int64
             snprintf(name, sizeof name, "layer%d.%d", stage + 1, block);
             h = layer_basic_block(g, p, name, h, width << stage, stage && !block ? 2 : 1);
         }
-    return eg_linear_layer(g, p, "fc", eg_global_pool(g, h), n_out);
+    return eg_global_pool(g, h);
 }

@@ -15,8 +15,7 @@ static const eg_opt mlp_opts[] = {
     EG_OPT_END,
 };
 
-static eg_node *mlp_forward(const void *self, eg_graph *g, eg_params *p, eg_node *x,
-                            int64_t n_out)
+static eg_node *mlp_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
     const mlp *m = self;
     eg_node *h = eg_flatten(g, x);
@@ -25,11 +24,12 @@ static eg_node *mlp_forward(const void *self, eg_graph *g, eg_params *p, eg_node
         snprintf(name, sizeof name, "fc%d", (int)i + 1);
         h = eg_relu(g, eg_linear_layer(g, p, name, h, m->width));
     }
-    return eg_linear_layer(g, p, "head", h, n_out);
+    return h;
 }
 
 const eg_model eg_model_mlp = {.name = "mlp",
                                .help = "multi-layer perceptron; depth 0 is logistic regression",
                                .size = sizeof(mlp),
                                .opts = mlp_opts,
-                               .forward = mlp_forward};
+                               .head = "head",
+                               .features = mlp_features};

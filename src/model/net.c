@@ -1,8 +1,7 @@
 /* net.c - the list of models, and a net: a model made for an input and a number of classes.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <engram/model.h>
-
+#include "model/layers.h"
 #include "tensor/graph.h"
 
 #include <stdio.h>
@@ -59,7 +58,11 @@ static eg_status net_fill_table(eg_net *net)
     eg_graph *g;
     EG_TRY(eg_graph_new(&g));
     const eg_net_spec *s = &net->spec;
-    eg_net_forward(net, g, eg_input(g, "x", eg_dims(2, s->channels, s->height, s->width)));
+    eg_node *x = eg_input(g, "x", eg_dims(2, s->channels, s->height, s->width));
+    eg_node *features = eg_net_features(net, g, x);
+    eg_net_head(net, g, features);
+    if (s->side)
+        eg_net_side(net, g, features);
     eg_status status = eg_graph_status(g);
     eg_graph_free(g);
     return eg_blame(status, "%s for %lldx%lldx%lld", net->model->name, (long long)s->channels,
@@ -72,7 +75,8 @@ eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
     const eg_model *model = eg_model_find(spec->model);
     if (!model)
         return eg_fail(EG_ENOENT, "there is no model '%s'", spec->model);
-    if (spec->channels < 1 || spec->height < 1 || spec->width < 1 || spec->classes < 1)
+    if (spec->channels < 1 || spec->height < 1 || spec->width < 1 || spec->classes < 1 ||
+        spec->side < 0)
         return eg_fail(EG_ESHAPE, "%s: an input of %lldx%lldx%lld for %lld classes",
                        model->name, (long long)spec->channels, (long long)spec->height,
                        (long long)spec->width, (long long)spec->classes);
@@ -119,9 +123,24 @@ const eg_net_spec *eg_net_spec_of(const eg_net *net)
     return &net->spec;
 }
 
+eg_node *eg_net_features(const eg_net *net, eg_graph *g, eg_node *x)
+{
+    return net->model->features(net->options, g, net->params, x);
+}
+
+eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features)
+{
+    return eg_linear_layer(g, net->params, net->model->head, features, net->spec.classes);
+}
+
+eg_node *eg_net_side(const eg_net *net, eg_graph *g, eg_node *features)
+{
+    return eg_linear_layer(g, net->params, "side", features, net->spec.side);
+}
+
 eg_node *eg_net_forward(const eg_net *net, eg_graph *g, eg_node *x)
 {
-    return net->model->forward(net->options, g, net->params, x, net->spec.classes);
+    return eg_net_head(net, g, eg_net_features(net, g, x));
 }
 
 void eg_net_backward(const eg_net *net, eg_graph *g, eg_node *loss)

@@ -4,13 +4,13 @@
  */
 #include "model/layers.h"
 
-static eg_node *resnet18_thin_forward(const void *self, eg_graph *g, eg_params *p, eg_node *x,
-                                      int64_t n_out)
+static eg_node *resnet18_thin_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
     (void)self;
-    return eg_resnet18(g, p, x, 16, n_out);
+    return eg_resnet18(g, p, x, 16);
 }
 
 const eg_model eg_model_resnet18_thin = {.name = "resnet18_thin",
                                          .help = "ResNet-18 with widths 16 to 128",
-                                         .forward = resnet18_thin_forward};
+                                         .head = "fc",
+                                         .features = resnet18_thin_features};

@@ -11,7 +11,7 @@ enum { PROGRAM_TABLES = 8 };
 
 typedef struct program_entry {
     int64_t batch; /* 0: free */
-    uint64_t used;
+    uint64_t variant, used;
     eg_graph *graph;
     eg_plan *plan;
 } program_entry;
@@ -86,23 +86,29 @@ eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, f
 }
 
 /* Fills a free entry with the plan for this batch. */
-static eg_status program_compile(eg_program *p, program_entry *e, int64_t batch)
+static eg_status program_compile(eg_program *p, program_entry *e, int64_t batch,
+                                 uint64_t variant)
 {
     EG_TRY(eg_graph_new(&e->graph));
     p->record(p->context, e->graph, batch);
     EG_TRY(eg_compile(e->graph, &e->plan));
-    e->batch = batch;
+    e->batch = batch, e->variant = variant;
     return program_bind_plan(p, e->plan);
 }
 
 eg_status eg_program_plan(eg_program *p, int64_t batch, eg_plan **out)
+{
+    return eg_program_plan_of(p, batch, 0, out);
+}
+
+eg_status eg_program_plan_of(eg_program *p, int64_t batch, uint64_t variant, eg_plan **out)
 {
     if (batch < 1)
         return eg_fail(EG_EINVAL, "a batch of %lld samples cannot be run", (long long)batch);
     program_entry *oldest = &p->entries[0];
     for (size_t i = 0; i < p->n; i++) {
         program_entry *e = &p->entries[i];
-        if (e->batch == batch) {
+        if (e->batch == batch && e->variant == variant) {
             e->used = ++p->clock;
             *out = e->plan;
             return EG_OK;
@@ -111,7 +117,7 @@ eg_status eg_program_plan(eg_program *p, int64_t batch, eg_plan **out)
             oldest = e;
     }
     program_drop(oldest);
-    eg_status s = program_compile(p, oldest, batch);
+    eg_status s = program_compile(p, oldest, batch, variant);
     if (s != EG_OK) {
         program_drop(oldest);
         return s;
