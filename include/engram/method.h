@@ -72,7 +72,9 @@ typedef struct eg_method {
     unsigned needs;    /* EG_OFFERS_* bits of the scenario */
     bool needs_memory; /* the experiment must declare a memory */
     bool needs_logits; /* rows of the memory keep the outputs they were stored with */
-    bool personal;     /* every client keeps its own model; there is no global one */
+    /* The memory is offered each sample once a stage, whatever memory.insert says. */
+    bool (*remembers_once)(const void *self);
+    bool personal; /* every client keeps its own model; there is no global one */
     /* Outputs of a second head on the network's features (eg_net_side); NULL: none. One part
      * at most. */
     int64_t (*side)(const void *self, const eg_scenario *s);
@@ -137,6 +139,9 @@ const eg_method *eg_method_find(const char *word);
  * n rows, fill them, and have the gradient written into c->grad. */
 eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels);
 eg_status eg_client_gradient(eg_client *c);
+/* The same for a grad hook, which needs the batch's gradient too: c->grad stays as it is. *out
+ * [n_params] is the core's, valid until a part asks for a gradient again. */
+eg_status eg_client_gradient_beside(eg_client *c, const float **out);
 
 /* The rows of n training samples as the network is fed them, without random crops and flips:
  * x [n, c, h, w], labels [n]. */

@@ -24,11 +24,20 @@ eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels)
     return EG_OK;
 }
 
-eg_status eg_client_gradient(eg_client *c)
+eg_status eg_client_gradient_beside(eg_client *c, const float **out)
 {
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
     eg_plan_seed(c->worker->rows, &dropout, c->step | 1ull << 40); /* apart from the batches' */
+    *out = c->worker->beside;
     return eg_plan_run(c->worker->rows);
+}
+
+eg_status eg_client_gradient(eg_client *c)
+{
+    const float *gradient;
+    EG_TRY(eg_client_gradient_beside(c, &gradient));
+    memcpy(c->grad, gradient, c->n_params * sizeof *c->grad);
+    return EG_OK;
 }
 
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels)

@@ -81,6 +81,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     w->e = e, w->feed = feed, w->net = net;
     EG_TRY(eg_params_alloc(p, &w->param));
     EG_TRY(eg_params_alloc(p, &w->grad));
+    EG_TRY(eg_params_alloc(p, &w->beside));
     EG_TRY(eg_state_alloc(p, &w->state));
     EG_TRY(eg_alloc(WORKER_TEST_BATCH, sizeof *w->truth, &w->truth));
     EG_TRY(worker_set_optimizer(w, eg_params_length(p)));
@@ -88,7 +89,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     EG_TRY(eg_program_new(worker_record_judging, w, 4, &w->judge));
     EG_TRY(eg_program_new(worker_record_plain, w, 4, &w->plain));
     EG_TRY(eg_client_open_looks(w));
-    EG_TRY(eg_program_bind(w->plain, p, w->param, w->grad, w->state));
+    EG_TRY(eg_program_bind(w->plain, p, w->param, w->beside, w->state));
     EG_TRY(eg_program_bind(w->learn, p, w->param, w->grad, w->state));
     for (size_t i = 0; i < e->n_parts; i++)
         EG_TRY(eg_alloc(1, e->parts[i].method->size + 1, &w->states[i]));
@@ -119,6 +120,7 @@ void eg_worker_close(eg_worker *w)
     free(w->client.samples);
     free(w->param);
     free(w->grad);
+    free(w->beside);
     free(w->state);
     free(w->order);
     free(w->picked);
@@ -221,11 +223,19 @@ static int64_t worker_extras(eg_worker *w, int64_t extras[EG_MAX_PARTS])
     return sum;
 }
 
+static bool worker_remembers_once(const eg_worker *w)
+{
+    bool once = w->e->memory.insert == 1;
+    for (size_t i = 0; i < w->e->n_parts; i++)
+        if (w->e->parts[i].method->remembers_once)
+            once |= w->e->parts[i].method->remembers_once(w->states[i]);
+    return once;
+}
+
 static eg_status worker_remember(eg_worker *w, int64_t n)
 {
     eg_client *c = &w->client;
-    bool once = w->e->memory.insert == 1;
-    if (!c->memory || (once && (c->epoch > 0 || !c->view.first)))
+    if (!c->memory || ((c->epoch > 0 || !c->view.first) && worker_remembers_once(w)))
         return EG_OK;
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
     rng.block = c->step << 32;

@@ -21,6 +21,7 @@ typedef struct eg_worker {
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_optimizer *optimizer;
     float *param, *grad, *state;
+    float *beside; /* [n_params]: the gradient of `plain`, so that a batch's stays */
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     int32_t *truth;    /* [judge batch] */

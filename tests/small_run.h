@@ -1,0 +1,122 @@
+/* small_run.h - a whole run of an experiment written in a test, with the test's own parts.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Two tasks, four clients of 50 samples, two rounds a task on Gaussian blobs, unless a test
+ * sets something else. No dropout, no batch norm.
+ */
+#ifndef EG_SMALL_RUN_H
+#define EG_SMALL_RUN_H
+
+#include "files.h"
+
+#include <engram/fed.h>
+
+#include "fed/experiment.h"
+#include "io/json.h"
+
+static const char *const small_run_text =
+    "name: t\n"
+    "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
+    "model: {name: mlp, depth: 1, width: 16}\n"
+    "scenario:\n"
+    "  kind: class-incremental\n"
+    "  clients: 4\n"
+    "  tasks: 2\n"
+    "  rounds: 2\n"
+    "  partition: {kind: iid}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+    "server: {weights: uniform}\n"
+    "runs:\n";
+
+typedef struct small_run {
+    const char *method;              /* "[fedavg, fed-a-gem]" */
+    const char *set[4];              /* settings, up to the first NULL */
+    const eg_method *before, *after; /* parts of the test, around the others; or NULL */
+    int workers;                     /* 0: one */
+    int64_t stop;                    /* stopped and resumed after so many rounds */
+} small_run;
+
+typedef struct small_outcome {
+    char hash[65];
+    double accuracy;
+    int64_t bytes_up, bytes_down;
+} small_outcome;
+
+static inline bool small_run_goes_on(void *context, const eg_progress *p)
+{
+    const small_run *r = context;
+    return p->round < r->stop;
+}
+
+/* A part that is in no list; it has no options. */
+static inline void small_run_add(eg_experiment *e, const eg_method *m, size_t at)
+{
+    assert_true(e->n_parts < EG_MAX_PARTS);
+    memmove(&e->parts[at + 1], &e->parts[at], (e->n_parts - at) * sizeof *e->parts);
+    e->parts[at] = (eg_part){.method = m, .options = calloc(1, m->size + 1)};
+    assert_non_null(e->parts[at].options);
+    e->n_parts++;
+}
+
+static inline void small_run_read(const char *path, small_outcome *out)
+{
+    char file[FILES_PATH * 2];
+    eg_json *summary;
+    const char *hash;
+    snprintf(file, sizeof file, "%s/summary.json", path);
+    assert_ok(eg_json_load(file, &summary));
+    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &hash));
+    snprintf(out->hash, sizeof out->hash, "%s", hash);
+    assert_ok(eg_json_real(eg_json_get(summary, "acc_final"), &out->accuracy));
+    assert_ok(eg_json_int(eg_json_get(summary, "bytes_up"), &out->bytes_up));
+    assert_ok(eg_json_int(eg_json_get(summary, "bytes_down"), &out->bytes_down));
+    eg_json_free(summary);
+}
+
+/* The experiment of a run, its parts in order; seeds and workers come later. */
+static inline eg_experiment *small_run_open(const char *folder, const small_run *r)
+{
+    char text[4096], file[FILES_PATH * 2];
+    size_t n_set = 0;
+    eg_experiment *e;
+    int n =
+        snprintf(text, sizeof text, "%s- {label: a, method: %s}\n", small_run_text, r->method);
+    files_write(folder, "t.yaml", text, (size_t)n);
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    while (n_set < sizeof r->set / sizeof *r->set && r->set[n_set])
+        n_set++;
+    assert_ok(eg_experiment_load(file, "a", n_set, r->set, &e));
+    if (r->before)
+        small_run_add(e, r->before, 0);
+    if (r->after)
+        small_run_add(e, r->after, e->n_parts);
+    return e;
+}
+
+/* Runs it to its end, in a folder of its own inside `folder`. */
+static inline small_outcome small_run_all(const char *folder, small_run r)
+{
+    static int number;
+    char out[FILES_PATH * 2], path[512];
+    eg_experiment *e = small_run_open(folder, &r);
+    eg_run_how how = {.seed = 3, .workers = r.workers ? r.workers : 1, .out = out};
+    bool stopped = false;
+    snprintf(out, sizeof out, "%s/runs%d", folder, number++);
+    if (r.stop) {
+        how.progress = small_run_goes_on;
+        how.context = &r;
+        assert_ok(eg_experiment_run(e, &how, path, &stopped));
+        assert_true(stopped);
+        how.progress = NULL;
+        how.resume = true;
+    }
+    assert_ok(eg_experiment_run(e, &how, path, &stopped));
+    assert_false(stopped);
+    small_outcome o;
+    small_run_read(path, &o);
+    eg_experiment_free(e);
+    return o;
+}
+
+#endif
