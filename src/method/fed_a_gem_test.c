@@ -1,4 +1,4 @@
-/* fed_a_gem_test.c - the projection worked by hand, and the server's mean of references.
+/* fed_a_gem_test.c - refinements, rates and weights worked by hand, and the mean of references.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "test.h"
@@ -11,14 +11,23 @@ extern const eg_method eg_method_fed_a_gem;
 
 static const eg_method *const method = &eg_method_fed_a_gem;
 
-/* Applies the gradient hook to g [n] with reference r [n]. */
-static void project(size_t n, const float *r, float *g)
+/* A state with options "name", "value", ... up to NULL. */
+static void *state_with(const char *const *options)
 {
     void *self = calloc(1, method->size);
-    eg_bundle *down;
-    eg_client c = {.n_params = n, .grad = g};
     assert_non_null(self);
     eg_opts_init(method->opts, self);
+    for (; options && options[0]; options += 2)
+        assert_ok(eg_opts_set(method->opts, self, options[0], options[1]));
+    return self;
+}
+
+/* Applies the gradient hook to g [n] with reference r [n]. */
+static void refine(const char *const *options, size_t n, const float *r, float *g)
+{
+    void *self = state_with(options);
+    eg_bundle *down;
+    eg_client c = {.n_params = n, .grad = g};
     assert_ok(eg_bundle_new(&down));
     if (r)
         assert_ok(eg_bundle_add_flat(down, "fed_a_gem.reference", r, n));
@@ -26,6 +35,11 @@ static void project(size_t n, const float *r, float *g)
     assert_ok(method->grad(self, &c));
     eg_bundle_free(down);
     free(self);
+}
+
+static void project(size_t n, const float *r, float *g)
+{
+    refine(NULL, n, r, g);
 }
 
 static void test_a_conflicting_gradient_loses_its_part_along_the_reference(void **state)
@@ -52,6 +66,150 @@ static void test_other_gradients_are_left_alone(void **state)
     assert_near((double)g[1], 2, 0);
     assert_near((double)h[1], -3, 0);
     assert_near((double)k[2], -3, 0);
+}
+
+/* One form of the paper's Table 11 with r = (2, 1), r.r = 5, against values worked by hand:
+ * past 90 degrees g = (-2, 2), g.r = -2; within them g = (1, 2), g.r = 4. */
+static void check_refinement(const char *name, const double past[2], const double within[2])
+{
+    const char *const conflict[] = {"refinement", name, NULL};
+    const char *const always[] = {"refinement", name, "when", "always", NULL};
+    const float r[] = {2, 1};
+    float g[] = {-2, 2}, h[] = {1, 2}, k[] = {-2, 2}, l[] = {1, 2};
+    refine(conflict, 2, r, g);
+    refine(conflict, 2, r, h);
+    refine(always, 2, r, k);
+    refine(always, 2, r, l);
+    for (int i = 0; i < 2; i++) {
+        assert_near((double)g[i], past[i], 1e-6);
+        assert_near((double)k[i], past[i], 1e-6);
+        assert_near((double)l[i], within[i], 1e-6);
+    }
+    assert_near((double)h[0], 1, 0); /* within 90 degrees: untouched */
+    assert_near((double)h[1], 2, 0);
+}
+
+static void test_refinements_are_as_defined(void **state)
+{
+    (void)state;
+    /* g + 2/5 r = (-1.2, 2.4); g - 4/5 r = (-0.6, 1.2) */
+    check_refinement("project", (double[]){-1.2, 2.4}, (double[]){-0.6, 1.2});
+    /* (0, 3) / 2; (3, 3) / 2 */
+    check_refinement("average", (double[]){0, 1.5}, (double[]){1.5, 1.5});
+    /* |g| = sqrt 8 along (0, 1); |g| = sqrt 5 along (1, 1) / sqrt 2 */
+    check_refinement("rotate", (double[]){0, sqrt(8)}, (double[]){sqrt(2.5), sqrt(2.5)});
+    /* |(-1.2, 2.4)| = sqrt 7.2, to sqrt 8; |(-0.6, 1.2)| = sqrt 1.8, to sqrt 5: both along
+     * (-1, 2) / sqrt 5 */
+    check_refinement("project-scale", (double[]){-sqrt(1.6), 2 * sqrt(1.6)}, (double[]){-1, 2});
+}
+
+static void test_opposite_gradients_leave_no_noise(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"project-scale", "rotate"};
+    for (int i = 0; i < 2; i++) {
+        const char *const options[] = {"refinement", names[i], NULL};
+        const float r[] = {0.3F, 0.7F, -0.1F};
+        float g[] = {-0.3F, -0.7F, 0.1F};
+        refine(options, 3, r, g);
+        for (int k = 0; k < 3; k++)
+            assert_near((double)g[k], 0, 1e-6);
+    }
+}
+
+/* How many of n conflicting gradients are projected, batch after batch. */
+static int64_t count_projected(const char *rate, uint64_t n)
+{
+    void *self = state_with((const char *const[]){"rate", rate, NULL});
+    const float r[] = {1, 0};
+    int64_t count = 0;
+    eg_bundle *down;
+    assert_ok(eg_bundle_new(&down));
+    assert_ok(eg_bundle_add_flat(down, "fed_a_gem.reference", r, 2));
+    for (uint64_t step = 0; step < n; step++) {
+        float g[] = {-1, 1};
+        eg_client c = {
+            .n_params = 2, .grad = g, .step = step % 100, .round = (int64_t)step / 100};
+        assert_ok(method->download(self, &c, down));
+        assert_ok(method->grad(self, &c));
+        count += g[0] > -0.5F;
+    }
+    eg_bundle_free(down);
+    free(self);
+    return count;
+}
+
+static void test_the_rate_is_the_share_of_projected_gradients(void **state)
+{
+    (void)state;
+    assert_int_equal(count_projected("0", 1000), 0);
+    assert_int_equal(count_projected("1", 1000), 1000);
+    /* five standard deviations of 10000 draws */
+    assert_near((double)count_projected("0.1", 10000), 1000, 150);
+    assert_near((double)count_projected("0.5", 10000), 5000, 250);
+    assert_near((double)count_projected("0.8", 10000), 8000, 200);
+}
+
+static void test_the_reference_is_refreshed_every_so_many_rounds(void **state)
+{
+    (void)state;
+    void *each = state_with(NULL);
+    void *third = state_with((const char *const[]){"refresh", "3", NULL});
+    for (int64_t round = 0; round < 9; round++) {
+        eg_server s = {.round = round};
+        assert_true(method->wants_phase(each, &s));
+        assert_int_equal(method->wants_phase(third, &s), round % 3 == 2);
+    }
+    free(each);
+    free(third);
+}
+
+static double weight_of(void *self, eg_server *s, const float param[2])
+{
+    eg_bundle *up;
+    assert_ok(eg_bundle_new(&up));
+    assert_ok(eg_bundle_add_flat(up, "param", param, 2));
+    double weight = method->weight(self, s, 0, up);
+    eg_bundle_free(up);
+    return weight;
+}
+
+/* Gives the server a reference r. */
+static void server_learns(void *self, eg_server *s, const float r[2])
+{
+    eg_bundle *b;
+    assert_ok(eg_bundle_new(&b));
+    assert_ok(eg_bundle_add_flat(b, "fed_a_gem.reference", r, 2));
+    assert_ok(method->phase_collect(self, s, 0, b));
+    assert_ok(method->phase_end(self, s));
+    eg_bundle_free(b);
+}
+
+static void test_cosine_weights_favour_those_who_descend(void **state)
+{
+    (void)state;
+    float global[] = {1, 1};
+    eg_server s = {.n_params = 2, .param = global};
+    const float down[] = {-2, -3}, aslant[] = {1, 0}, away[] = {2, 1}, stays[] = {1, 1};
+    void *mean = state_with(NULL);
+    void *cosine = state_with((const char *const[]){"aggregation", "cosine", NULL});
+    assert_ok(method->begin(mean, &s));
+    assert_ok(method->begin(cosine, &s));
+    assert_near(weight_of(cosine, &s, away), 1, 0); /* no reference yet */
+    server_learns(mean, &s, (const float[]){3, 4});
+    server_learns(cosine, &s, (const float[]){3, 4});
+    /* updates (-3, -4), (0, -1), (1, 0), (0, 0) against (-3, -4), of length 5 */
+    assert_near(weight_of(cosine, &s, down), 1, 1e-12);
+    assert_near(weight_of(cosine, &s, aslant), 0.8, 1e-12);
+    assert_near(weight_of(cosine, &s, away), 0, 0);
+    assert_near(weight_of(cosine, &s, stays), 0, 0);
+    assert_near(weight_of(mean, &s, away), 1, 0);
+    server_learns(cosine, &s, (const float[]){0, 0});
+    assert_near(weight_of(cosine, &s, down), 0, 0); /* all zero: the core takes all alike */
+    method->fini(mean);
+    method->fini(cosine);
+    free(mean);
+    free(cosine);
 }
 
 static void test_the_reference_is_the_plain_mean(void **state)
@@ -90,6 +248,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_conflicting_gradient_loses_its_part_along_the_reference),
         cmocka_unit_test(test_other_gradients_are_left_alone),
+        cmocka_unit_test(test_refinements_are_as_defined),
+        cmocka_unit_test(test_opposite_gradients_leave_no_noise),
+        cmocka_unit_test(test_the_rate_is_the_share_of_projected_gradients),
+        cmocka_unit_test(test_the_reference_is_refreshed_every_so_many_rounds),
+        cmocka_unit_test(test_cosine_weights_favour_those_who_descend),
         cmocka_unit_test(test_the_reference_is_the_plain_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
