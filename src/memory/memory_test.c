@@ -1,0 +1,189 @@
+/* memory_test.c - what each kind of memory keeps of many streams, and what draws give back.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "test.h"
+
+#include <engram/memory.h>
+
+#include "base/base.h"
+
+enum { SIZE = 10, STREAM = 50, STREAMS = 20000 };
+
+/* Offers rows 0 .. n-1 (x = {i, -i}, label = i) to an empty memory, `batch` at a time. */
+static void offer(eg_memory *m, int64_t n, int64_t batch, eg_rng *rng)
+{
+    float x[2 * STREAM], labels[STREAM];
+    for (int64_t i = 0; i < n; i++)
+        x[2 * i] = labels[i] = (float)i, x[2 * i + 1] = -(float)i;
+    for (int64_t at = 0; at < n; at += batch)
+        eg_memory_push(m,
+                       &(eg_memory_rows){.n = n - at < batch ? n - at : batch,
+                                         .x = x + 2 * at,
+                                         .labels = labels + at},
+                       rng);
+}
+
+static eg_memory *memory_of(eg_memory_kind kind)
+{
+    eg_memory *m;
+    assert_ok(eg_memory_new(kind, SIZE, 2, 0, &m));
+    return m;
+}
+
+/* How often each of STREAM rows is kept, and is in each place, over many streams. */
+static void count_kept(eg_memory_kind kind, int64_t kept[STREAM], int64_t first_place[STREAM])
+{
+    eg_memory *m = memory_of(kind);
+    for (uint32_t s = 0; s < STREAMS; s++) {
+        eg_rng rng = eg_rng_at(11, s, 0, EG_FOR_TEST);
+        assert_ok(eg_memory_set(m, &(eg_memory_rows){.n = 0}));
+        offer(m, STREAM, 7, &rng);
+        eg_memory_rows rows = eg_memory_get(m);
+        assert_int_equal(rows.n, SIZE);
+        assert_int_equal(rows.seen, STREAM);
+        for (int64_t i = 0; i < rows.n; i++) {
+            kept[(int64_t)rows.labels[i]]++;
+            assert_near((double)rows.x[2 * i], (double)rows.labels[i], 0);
+            assert_near((double)rows.x[2 * i + 1], -(double)rows.labels[i], 0);
+        }
+        first_place[(int64_t)rows.labels[0]]++;
+    }
+    eg_memory_free(m);
+}
+
+/* Chi-square of counts against expected ones; each kept row is 0 or 1 in a stream, so the
+ * variance of a count is that of STREAMS coins, and the sum over all is fixed. */
+static double chi_square(const int64_t kept[STREAM], const double p[STREAM])
+{
+    double sum = 0;
+    for (int i = 0; i < STREAM; i++) {
+        double gap = (double)kept[i] - STREAMS * p[i];
+        sum += gap * gap / (STREAMS * p[i] * (1 - p[i]));
+    }
+    return sum;
+}
+
+/* 99.9 % of chi-square with 49 degrees of freedom is 85.4. The counts of one stream depend on
+ * each other a little (their sum is SIZE), which for equal p makes the statistic STREAM /
+ * (STREAM - 1) times a chi-square. */
+static void test_a_reservoir_keeps_every_row_alike(void **state)
+{
+    (void)state;
+    int64_t kept[STREAM] = {0}, first[STREAM] = {0};
+    double p[STREAM], one[STREAM];
+    count_kept(EG_MEMORY_RESERVOIR, kept, first);
+    for (int i = 0; i < STREAM; i++)
+        p[i] = (double)SIZE / STREAM;
+    assert_true(chi_square(kept, p) < 85.4 * STREAM / (STREAM - 1));
+    assert_true(chi_square(kept, p) > 20); /* drawn, not dealt: 99.99 % are above */
+    /* Row 0 begins in place 0, and rows 1 to 9 never come there. A later row i takes it with
+     * chance 1/(i+1), and each row j after that spares it with chance j/(j+1). */
+    for (int i = 0; i < STREAM; i++)
+        one[i] = i == 0 ? (double)SIZE / STREAM : i < SIZE ? 0 : 1.0 / STREAM;
+    for (int i = 0; i < STREAM; i++)
+        assert_near((double)first[i] / STREAMS, one[i],
+                    5 * sqrt(one[i] * (1 - one[i]) / STREAMS));
+}
+
+static void test_a_window_keeps_the_newest(void **state)
+{
+    (void)state;
+    eg_memory *m = memory_of(EG_MEMORY_WINDOW);
+    eg_rng rng = eg_rng_at(1, 0, 0, EG_FOR_TEST);
+    bool there[STREAM] = {false};
+    offer(m, 37, 7, &rng);
+    eg_memory_rows rows = eg_memory_get(m);
+    for (int64_t i = 0; i < rows.n; i++)
+        there[(int64_t)rows.labels[i]] = true;
+    for (int i = 0; i < STREAM; i++)
+        assert_int_equal(there[i], i >= 27 && i < 37);
+    eg_memory_free(m);
+}
+
+/* Every row after the first SIZE comes in; one that is in is spared by each later one with
+ * chance 1 - 1/SIZE. */
+static void test_random_replacement_forgets_by_halves(void **state)
+{
+    (void)state;
+    int64_t kept[STREAM] = {0}, first[STREAM] = {0};
+    count_kept(EG_MEMORY_RANDOM, kept, first);
+    assert_int_equal(kept[STREAM - 1], STREAMS);
+    for (int i = 0; i < STREAM - 1; i++) {
+        double p = pow(1 - 1.0 / SIZE, STREAM - (i < SIZE ? SIZE : i + 1));
+        assert_near((double)kept[i] / STREAMS, p, 5 * sqrt(p * (1 - p) / STREAMS));
+    }
+}
+
+static void test_draws_give_different_rows_all_alike(void **state)
+{
+    (void)state;
+    eg_memory *m = memory_of(EG_MEMORY_WINDOW);
+    eg_rng rng = eg_rng_at(2, 0, 0, EG_FOR_TEST);
+    int64_t count[SIZE] = {0};
+    offer(m, SIZE, 3, &rng);
+    for (int s = 0; s < STREAMS; s++) {
+        float x[8], labels[4];
+        int64_t n =
+            eg_memory_draw(m, &rng, &(eg_memory_rows){.n = 4, .x = x, .labels = labels});
+        assert_int_equal(n, 4);
+        for (int i = 0; i < 4; i++) {
+            count[(int)labels[i]]++;
+            assert_near((double)x[2 * i], (double)labels[i], 0);
+            for (int k = 0; k < i; k++)
+                assert_true(labels[k] != labels[i]);
+        }
+    }
+    for (int i = 0; i < SIZE; i++)
+        assert_near((double)count[i] / STREAMS, 0.4, 5 * sqrt(0.24 / STREAMS));
+    eg_memory_free(m);
+}
+
+static void test_a_draw_of_more_than_there_is_gives_all(void **state)
+{
+    (void)state;
+    eg_memory *m = memory_of(EG_MEMORY_RESERVOIR);
+    eg_rng rng = eg_rng_at(3, 0, 0, EG_FOR_TEST);
+    float x[2 * STREAM], labels[STREAM], sum = 0;
+    const eg_memory_rows to = {.n = STREAM, .x = x, .labels = labels};
+    assert_int_equal(eg_memory_draw(m, &rng, &to), 0);
+    offer(m, 6, 6, &rng);
+    assert_int_equal(eg_memory_filled(m), 6);
+    assert_int_equal(eg_memory_draw(m, &rng, &to), 6);
+    for (int i = 0; i < 6; i++)
+        sum += labels[i];
+    assert_near((double)sum, 15, 0);
+    eg_memory_free(m);
+}
+
+/* A memory kept and put back goes on as if nothing had been. */
+static void test_a_memory_put_back_goes_on(void **state)
+{
+    (void)state;
+    eg_memory *a = memory_of(EG_MEMORY_RESERVOIR), *b = memory_of(EG_MEMORY_RESERVOIR);
+    eg_rng rng = eg_rng_at(4, 0, 0, EG_FOR_TEST), again;
+    offer(a, 30, 7, &rng);
+    eg_memory_rows rows = eg_memory_get(a);
+    assert_ok(eg_memory_set(b, &rows));
+    again = rng;
+    offer(a, STREAM, 7, &rng);
+    offer(b, STREAM, 7, &again);
+    assert_int_equal(eg_memory_get(b).seen, 30 + STREAM);
+    assert_memory_equal(eg_memory_get(a).labels, eg_memory_get(b).labels, SIZE * sizeof(float));
+    assert_fails(eg_memory_set(b, &(eg_memory_rows){.n = SIZE + 1, .seen = SIZE + 1}),
+                 EG_ESHAPE, "do not fit");
+    eg_memory_free(a);
+    eg_memory_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_reservoir_keeps_every_row_alike),
+        cmocka_unit_test(test_a_window_keeps_the_newest),
+        cmocka_unit_test(test_random_replacement_forgets_by_halves),
+        cmocka_unit_test(test_draws_give_different_rows_all_alike),
+        cmocka_unit_test(test_a_draw_of_more_than_there_is_gives_all),
+        cmocka_unit_test(test_a_memory_put_back_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
