@@ -94,6 +94,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
                             .out = o->out,
                             .data_dir = o->data_dir,
                             .resume = resume,
+                            .wire = o->wire,
                             .progress = run_show,
                             .context = &screen};
     bool stopped = false;
@@ -241,6 +242,8 @@ static bool run_parse_flag(const char *name, runner_options *o)
     bool compare = strcmp(o->verb, "compare") == 0;
     if (strcmp(name, "--quiet") == 0)
         o->quiet = true;
+    else if (strcmp(name, "--wire") == 0)
+        o->wire = true;
     else if (!compare && strcmp(name, "--resume") == 0)
         o->resume = true;
     else if (compare && strcmp(name, "--markdown") == 0)

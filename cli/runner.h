@@ -17,7 +17,7 @@ typedef struct runner_options {
     size_t n_sets;
     uint64_t first_seed, last_seed;
     int workers;
-    bool resume, quiet;
+    bool resume, quiet, wire;
     bool reuse; /* what is finished is not run again; what is not is resumed */
     eg_compare_form form;
 } runner_options;

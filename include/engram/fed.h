@@ -58,10 +58,11 @@ typedef struct eg_progress {
 /* How a run is carried out; nothing here changes its result. */
 typedef struct eg_run_how {
     uint64_t seed;
-    int workers;                                           /* 0: as many as there are cores */
-    const char *out;                                       /* where run folders go: "runs" */
-    const char *data_dir;                                  /* NULL: ENGRAM_DATA */
-    bool resume;                                           /* continue what is there */
+    int workers;          /* 0: as many as there are cores */
+    const char *out;      /* where run folders go: "runs" */
+    const char *data_dir; /* NULL: ENGRAM_DATA */
+    bool resume;          /* continue what is there */
+    bool wire;            /* clients train in processes that share no memory with the server */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
     void *context;
 } eg_run_how;

@@ -69,8 +69,10 @@ static void read_outcome(const char *path, outcome *out)
     eg_json_free(summary);
 }
 
-/* Runs a label to its end in a folder of its own, stopped and resumed after `stop` rounds. */
-static outcome run_label(const char *label, const char *set, int workers, int64_t stop)
+/* Runs a label to its end in a folder of its own, stopped and resumed after `stop` rounds; with
+ * a wire, clients are processes. */
+static outcome run_label_over(bool wire, const char *label, const char *set, int workers,
+                              int64_t stop)
 {
     static int number;
     char file[FILES_PATH * 2], out[FILES_PATH * 2], path[512];
@@ -79,7 +81,7 @@ static outcome run_label(const char *label, const char *set, int workers, int64_
     eg_experiment *e;
     assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
     stopper s = {stop};
-    eg_run_how how = {.seed = 3, .workers = workers, .out = out};
+    eg_run_how how = {.seed = 3, .workers = workers, .out = out, .wire = wire};
     bool stopped = false;
     if (stop) {
         how.progress = stop_after;
@@ -97,10 +99,15 @@ static outcome run_label(const char *label, const char *set, int workers, int64_
     return o;
 }
 
+static outcome run_label(const char *label, const char *set, int workers, int64_t stop)
+{
+    return run_label_over(false, label, set, workers, stop);
+}
+
 static void test_every_method_repeats_resumes_and_shares_work(void **state)
 {
     (void)state;
-    char runs[1024] = "";
+    char runs[4096] = "";
     for (const eg_method *const *m = eg_methods; *m; m++)
         snprintf(runs + strlen(runs), sizeof runs - strlen(runs), "- {label: %s, method: %s}\n",
                  (*m)->name, (*m)->name);
@@ -113,6 +120,8 @@ static void test_every_method_repeats_resumes_and_shares_work(void **state)
         assert_string_equal(one.hash, two.hash);
         assert_string_equal(one.hash, resumed.hash);
         assert_string_equal(one.hash, later.hash);
+        assert_string_equal(one.hash, run_label_over(true, (*m)->name, NULL, 1, 0).hash);
+        assert_string_equal(one.hash, run_label_over(true, (*m)->name, NULL, 2, 3).hash);
     }
 }
 

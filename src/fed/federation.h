@@ -9,7 +9,7 @@
 #include "exchange/mean.h"
 #include "fed/run_folder.h"
 #include "fed/store.h"
-#include "fed/worker.h"
+#include "fed/wire.h"
 
 enum { EG_MAX_WORKERS = 64 };
 
@@ -20,6 +20,8 @@ typedef struct eg_federation {
     eg_net *net;
     eg_worker workers[EG_MAX_WORKERS];
     int n_workers;
+    eg_wire wires[EG_MAX_WORKERS]; /* to processes in which clients train, one a worker */
+    int n_wires;                   /* 0: they train on the workers themselves */
     eg_cursor *cursor;
     eg_server server;
     void *states[EG_MAX_PARTS]; /* of the server's parts */

@@ -58,9 +58,17 @@ static eg_status round_send(round_state *r, int64_t i)
     return EG_OK;
 }
 
+/* A turn in this process. */
+static eg_status round_turn_here(eg_worker *w, eg_wire_what what, eg_turn *turn, round_turn *t)
+{
+    EG_TRY(eg_bundle_new(&t->up));
+    EG_TRY(eg_bundle_new(&t->keep));
+    turn->up = t->up, turn->keep = t->keep;
+    return what == EG_WIRE_PHASE ? eg_worker_phase(w, turn) : eg_worker_train(w, turn);
+}
+
 /* One client's turn at training, or at the parts' second exchange. */
-static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i,
-                                eg_status (*run)(eg_worker *w, const eg_turn *turn))
+static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i, eg_wire_what what)
 {
     eg_federation *f = r->f;
     round_turn *t = &r->turns[i];
@@ -74,24 +82,22 @@ static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i,
     turn.told_boundary =
         turn.view.first && eg_scenario_offers(f->feed.scenario) & EG_OFFERS_BOUNDARIES;
     EG_TRY(eg_federation_kept(f, t->client, &kept));
-    eg_status s = eg_bundle_new(&t->up);
-    if (s == EG_OK)
-        s = eg_bundle_new(&t->keep);
-    turn.kept = kept, turn.up = t->up, turn.keep = t->keep;
-    if (s == EG_OK)
-        s = run(w, &turn);
+    turn.kept = kept;
+    eg_status s = f->n_wires
+                      ? eg_wire_turn(&f->wires[w - f->workers], what, &turn, &t->up, &t->keep)
+                      : round_turn_here(w, what, &turn, t);
     eg_bundle_free(kept);
     return eg_blame(s, "client %lld", (long long)t->client);
 }
 
 static eg_status round_work(void *context, eg_worker *w, int64_t i)
 {
-    return round_turn_run(context, w, i, eg_worker_train);
+    return round_turn_run(context, w, i, EG_WIRE_TRAIN);
 }
 
 static eg_status round_phase_work(void *context, eg_worker *w, int64_t i)
 {
-    return round_turn_run(context, w, i, eg_worker_phase);
+    return round_turn_run(context, w, i, EG_WIRE_PHASE);
 }
 
 static void round_forget(round_turn *t)

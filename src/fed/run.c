@@ -76,6 +76,10 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int want = how->workers > 0 ? how->workers : cores > 0 ? (int)cores : 1;
     want = want > EG_MAX_WORKERS ? EG_MAX_WORKERS : want;
+    if (how->wire) { /* processes before threads */
+        EG_TRY(eg_wires_open(e, &f->feed, f->net, want, f->wires));
+        f->n_wires = want;
+    }
     for (; f->n_workers < want; f->n_workers++)
         EG_TRY(eg_worker_open(e, &f->feed, f->net, &f->workers[f->n_workers]));
     for (size_t i = 0; i < e->n_parts; i++) {
@@ -97,6 +101,7 @@ static void run_close(eg_federation *f)
             f->e->parts[i].method->fini(f->states[i]);
         free(f->states[i]);
     }
+    eg_wires_close(f->wires, f->n_wires);
     for (int i = 0; i < f->n_workers; i++)
         eg_worker_close(&f->workers[i]);
     eg_store_free(f->store);
