@@ -17,7 +17,8 @@ typedef struct main_verb {
 static const main_verb main_verbs[] = {
     {"run", eg_verb_run,
      "FILE [--only LABEL] [--set KEY=VALUE]... [--seed N | --seeds A..B] [--workers N]\n"
-     "       [--out DIR] [--resume] [--wire] [--data-dir DIR] [--isa NAME] [--quiet]",
+     "       [--out DIR] [--resume] [--wire] [--data-dir DIR] [--isa NAME] [--quiet]\n"
+     "       engram run --resume RUN",
      "run every method of an experiment file"},
     {"compare", eg_verb_compare,
      "FILE-OR-RUN... [--markdown | --json], and what run takes",

@@ -82,8 +82,9 @@ static void run_write_page(const char *folder)
         fprintf(stderr, "engram: no report: %s\n", eg_error());
 }
 
+/* Carries out a run, new or resumed; at: the folder to resume, or NULL for the usual one. */
 static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64_t seed,
-                         bool resume, char folder[512])
+                         bool resume, const char *at, char folder[512])
 {
     run_screen screen = {.label = eg_experiment_label(e),
                          .seed = seed,
@@ -94,6 +95,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
                             .out = o->out,
                             .data_dir = o->data_dir,
                             .resume = resume,
+                            .folder = at,
                             .wire = o->wire,
                             .progress = run_show,
                             .context = &screen};
@@ -101,8 +103,8 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
     if (eg_experiment_run(e, &how, folder, &stopped) != EG_OK)
         return eg_cli_failed();
     if (stopped) {
-        printf("%sstopped after a checkpoint; the same command with --resume goes on\n",
-               screen.bar ? "\n" : "");
+        printf("%sstopped after a checkpoint; 'engram run --resume %s' goes on\n",
+               screen.bar ? "\n" : "", folder);
         return 1;
     }
     run_write_page(folder);
@@ -120,9 +122,33 @@ static int run_one(const runner_options *o, const char *file, const char *label,
     int code = eg_experiment_folder(e, o->out, seed, folder) == EG_OK ? 0 : eg_cli_failed();
     bool there = access(folder, F_OK) == 0;
     if (code == 0 && !((o->reuse || o->resume) && run_is_finished(folder)))
-        code = run_carry_out(o, e, seed, o->resume || (o->reuse && there), folder);
+        code = run_carry_out(o, e, seed, o->resume || (o->reuse && there), NULL, folder);
     eg_experiment_free(e);
     return code ? code : runner_add(folders, folder);
+}
+
+static void run_catch_signals(void)
+{
+    struct sigaction on = {.sa_handler = run_on_signal};
+    sigaction(SIGINT, &on, NULL);
+    sigaction(SIGTERM, &on, NULL);
+}
+
+int runner_resume(const runner_options *o, const char *folder, runner_folders *folders)
+{
+    eg_experiment *e;
+    uint64_t seed;
+    char path[512];
+    if (!o->resume)
+        return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run", folder);
+    if (o->n_sets || o->only || o->seeded)
+        return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
+    if (eg_experiment_of_folder(folder, &e, &seed) != EG_OK)
+        return eg_cli_failed();
+    run_catch_signals();
+    int code = run_carry_out(o, e, seed, true, folder, path);
+    eg_experiment_free(e);
+    return code ? code : runner_add(folders, path);
 }
 
 int runner_run_file(const runner_options *o, const char *file, runner_folders *folders)
@@ -130,9 +156,7 @@ int runner_run_file(const runner_options *o, const char *file, runner_folders *f
     eg_run_list runs;
     if (eg_run_list_load(file, &runs) != EG_OK)
         return eg_cli_failed();
-    struct sigaction on = {.sa_handler = run_on_signal};
-    sigaction(SIGINT, &on, NULL);
-    sigaction(SIGTERM, &on, NULL);
+    run_catch_signals();
     int code = 0;
     bool found = false;
     for (size_t i = 0; i < runs.n && code == 0; i++) {
@@ -201,6 +225,7 @@ static int run_parse_seeds(const char *value, runner_options *o)
 {
     char rest;
     unsigned long long a, b;
+    o->seeded = true;
     if (sscanf(value, "%llu..%llu%c", &a, &b, &rest) == 2 && a <= b)
         o->first_seed = a, o->last_seed = b;
     else if (sscanf(value, "%llu%c", &a, &rest) == 1)

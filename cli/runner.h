@@ -16,6 +16,7 @@ typedef struct runner_options {
     const char *sets[RUNNER_MAX];
     size_t n_sets;
     uint64_t first_seed, last_seed;
+    bool seeded; /* a seed was given */
     int workers;
     bool resume, quiet, wire;
     bool reuse; /* what is finished is not run again; what is not is resumed */
@@ -32,6 +33,8 @@ typedef struct runner_folders {
 int runner_parse(int argc, char **argv, runner_options *o);
 /* Runs all of a file's runs and seeds; folders grow. 0, or the exit code. */
 int runner_run_file(const runner_options *o, const char *file, runner_folders *folders);
+/* Goes on with the run in a folder. */
+int runner_resume(const runner_options *o, const char *folder, runner_folders *folders);
 int runner_add(runner_folders *folders, const char *path);
 void runner_free(runner_folders *folders);
 /* Prints the table of all folders, with the published figures of file (NULL: none). */

@@ -35,8 +35,8 @@ typedef struct eg_published {
 eg_status eg_published_load(const char *path, eg_published **out, size_t *n);
 void eg_published_free(eg_published *list, size_t n);
 
-/* One run of a file, resolved: its label, then n overrides "key=value". Every unknown key,
- * wrong type and value out of range is one sentence with file, line and column. */
+/* One run of a file, resolved: its label (NULL: the first), then n overrides "key=value". Every
+ * unknown key, wrong type and value out of range is one sentence with file, line and column. */
 eg_status eg_experiment_load(const char *path, const char *label, size_t n,
                              const char *const *overrides, eg_experiment **out);
 void eg_experiment_free(eg_experiment *e); /* NULL is fine */
@@ -45,6 +45,10 @@ const char *eg_experiment_name(const eg_experiment *e);
 const char *eg_experiment_label(const eg_experiment *e);
 const char *eg_experiment_text(const eg_experiment *e);   /* resolved, as config.yaml */
 const char *eg_experiment_sha256(const eg_experiment *e); /* of the text */
+
+/* The experiment and the seed of a run folder, to go on with (eg_run_how.folder). EG_ENOENT: it
+ * is no run's; EG_EINVAL: the run is finished; EG_EFORMAT: its config.yaml was changed. */
+eg_status eg_experiment_of_folder(const char *folder, eg_experiment **out, uint64_t *seed);
 
 /* What happened since the last call of a progress function. */
 typedef struct eg_progress {
@@ -62,6 +66,7 @@ typedef struct eg_run_how {
     const char *out;      /* where run folders go: "runs" */
     const char *data_dir; /* NULL: ENGRAM_DATA */
     bool resume;          /* continue what is there */
+    const char *folder;   /* with resume: this run folder, wherever it is; else NULL */
     bool wire;            /* clients train in processes that share no memory with the server */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
     void *context;

@@ -137,7 +137,30 @@ static eg_status experiment_set_data(eg_experiment *e, const char *name, const c
     return eg_opts_set(e->sets[i]->opts, e->set_options[i], name, value);
 }
 
-/* Model options are kept as "name=value ..." and checked when the net is made. */
+/* The model's options with all that was set; free() *out. */
+static eg_status experiment_model(const eg_experiment *e, const eg_model *m, void **out)
+{
+    char text[sizeof e->model_options], *rest = NULL;
+    memcpy(text, e->model_options, sizeof text);
+    EG_TRY(eg_alloc(1, m->size ? m->size : 1, out));
+    eg_opts_init(m->opts, *out);
+    eg_status s = EG_OK;
+    for (char *word = strtok_r(text, " ", &rest); word && s == EG_OK;
+         word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        if (value)
+            *value++ = 0;
+        s = value ? eg_opts_set(m->opts, *out, word, value)
+                  : eg_fail(EG_EINVAL, "'%s' stands apart: no value has a space", word);
+    }
+    if (s != EG_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+/* Model options are kept as "name=value ...", as a net takes them. */
 static eg_status experiment_set_model(eg_experiment *e, const char *name, const char *value)
 {
     if (strcmp(name, "name") == 0) {
@@ -152,9 +175,12 @@ static eg_status experiment_set_model(eg_experiment *e, const char *name, const 
     size_t used = strlen(e->model_options);
     int n = snprintf(e->model_options + used, sizeof e->model_options - used, "%s%s=%s",
                      used ? " " : "", name, value);
-    return n > 0 && used + (size_t)n < sizeof e->model_options
-               ? EG_OK
-               : eg_fail(EG_EINVAL, "the model has too many options");
+    if (n < 0 || used + (size_t)n >= sizeof e->model_options)
+        return eg_fail(EG_EINVAL, "the model has too many options");
+    void *scratch;
+    EG_TRY(experiment_model(e, m, &scratch));
+    free(scratch);
+    return EG_OK;
 }
 
 /* An option of a part. One that this run does not use is checked all the same. */
@@ -241,40 +267,83 @@ static void experiment_write(experiment_text *t, const char *format, const char 
     t->n += (size_t)n;
 }
 
-static void experiment_write_opts(experiment_text *t, const char *section, const eg_opt *opts,
-                                  const void *self)
+/* A quote within quotes is written twice. */
+static void experiment_write_quoted(experiment_text *t, const char *key, const char *value)
 {
-    experiment_write(t, opts && opts->name ? "%s:\n" : "", section, "");
-    for (const eg_opt *o = opts; o && o->name; o++) {
-        char value[EG_OPT_TEXT_SIZE];
-        eg_opt_print(o, self, value);
-        experiment_write(t, "  %s: '%s'\n", o->name, value);
+    char quoted[2 * EG_OPT_TEXT_SIZE];
+    size_t n = 0;
+    for (; *value && n + 2 < sizeof quoted; value++) {
+        if (*value == '\'')
+            quoted[n++] = '\'';
+        quoted[n++] = *value;
     }
+    quoted[n] = 0;
+    experiment_write(t, "%s: '%s'\n", key, quoted);
 }
 
 static void experiment_write_row(void *to, const char *name, const char *value)
 {
-    experiment_write(to, "  %s: '%s'\n", name, value);
+    char key[EG_OPT_TEXT_SIZE];
+    snprintf(key, sizeof key, "  %s", name);
+    experiment_write_quoted(to, key, value);
 }
 
+static void experiment_write_rows(experiment_text *t, const eg_opt *opts, const void *self)
+{
+    for (const eg_opt *o = opts; o && o->name; o++) {
+        char value[EG_OPT_TEXT_SIZE];
+        eg_opt_print(o, self, value);
+        experiment_write_row(t, o->name, value);
+    }
+}
+
+static void experiment_write_opts(experiment_text *t, const char *section, const eg_opt *opts,
+                                  const void *self)
+{
+    experiment_write(t, opts && opts->name ? "%s:\n" : "", section, "");
+    experiment_write_rows(t, opts, self);
+}
+
+/* The sources; how images are prepared stands with the first. */
+static void experiment_write_data(experiment_text *t, const eg_experiment *e)
+{
+    experiment_write(t, "data:%s%s\n", "", "");
+    for (size_t i = 0; i < e->n_sources; i++) {
+        experiment_write(t, "- name: %s%s\n", e->sets[i]->name, "");
+        experiment_write_rows(t, e->sets[i]->opts, e->set_options[i]);
+        if (i == 0)
+            experiment_write_rows(t, experiment_data, &e->data);
+    }
+}
+
+static eg_status experiment_write_model(experiment_text *t, const eg_experiment *e)
+{
+    const eg_model *m = eg_model_find(e->model);
+    void *options;
+    EG_ASSERT(m != NULL);
+    EG_TRY(experiment_model(e, m, &options));
+    experiment_write(t, "model:\n  name: %s%s\n", m->name, "");
+    experiment_write_rows(t, m->opts, options);
+    free(options);
+    return EG_OK;
+}
+
+static void experiment_write_run(experiment_text *t, const eg_experiment *e)
+{
+    experiment_write(t, "runs:%s%s\n", "", "");
+    experiment_write_quoted(t, "- label", e->label);
+    experiment_write(t, "  method:%s%s\n", "", "");
+    for (size_t i = 0; i < e->n_parts; i++)
+        experiment_write(t, "  - %s%s\n", e->parts[i].method->name, "");
+}
+
+/* An experiment file again, with one run and every setting, which resolves to itself. */
 eg_status eg_experiment_resolve(eg_experiment *e)
 {
     experiment_text t = {0};
-    experiment_write(&t, "name: '%s'\nlabel: '%s'\n", e->name, e->label);
-    experiment_write(&t, "method:%s%s\n", "", "");
-    for (size_t i = 0; i < e->n_parts; i++)
-        experiment_write(&t, "- %s%s\n", e->parts[i].method->name, "");
-    experiment_write(&t, "data:%s%s\n", "", "");
-    for (size_t i = 0; i < e->n_sources; i++) {
-        experiment_write(&t, "- name: %s%s\n", e->sets[i]->name, "");
-        for (const eg_opt *o = e->sets[i]->opts; o && o->name; o++) {
-            char value[EG_OPT_TEXT_SIZE];
-            eg_opt_print(o, e->set_options[i], value);
-            experiment_write(&t, "  %s: '%s'\n", o->name, value);
-        }
-    }
-    experiment_write_opts(&t, "images", experiment_data, &e->data);
-    experiment_write(&t, "model:\n  name: %s\n  options: '%s'\n", e->model, e->model_options);
+    experiment_write_quoted(&t, "name", e->name);
+    experiment_write_data(&t, e);
+    eg_status s = experiment_write_model(&t, e);
     experiment_write(&t, "scenario:%s%s\n", "", "");
     eg_spec_each(e->spec, experiment_write_row, &t);
     for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
@@ -283,9 +352,12 @@ eg_status eg_experiment_resolve(eg_experiment *e)
     for (size_t i = 0; i < e->n_parts; i++)
         experiment_write_opts(&t, e->parts[i].method->name, e->parts[i].method->opts,
                               e->parts[i].options);
-    if (t.failed) {
+    experiment_write_run(&t, e);
+    if (t.failed && s == EG_OK)
+        s = eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
+    if (s != EG_OK) {
         free(t.text);
-        return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
+        return s;
     }
     uint8_t digest[32];
     e->resolved = t.text;

@@ -334,12 +334,22 @@ static eg_status run_open_folder(eg_federation *f, const eg_run_how *how, const 
     return eg_run_folder_open(path, position, &f->folder);
 }
 
+/* Where the run goes, or is. */
+static eg_status run_place(const eg_experiment *e, const eg_run_how *how, char folder[512])
+{
+    if (!how->folder)
+        return eg_experiment_folder(e, how->out ? how->out : "runs", how->seed, folder);
+    int n = snprintf(folder, 512, "%s", how->folder);
+    return n < 512 ? EG_OK
+                   : eg_fail(EG_EINVAL, "the path '%.200s...' is too long", how->folder);
+}
+
 static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_how *how,
                          char folder[512], bool *stopped)
 {
     double start = eg_seconds();
     EG_TRY(run_open(f, e, how));
-    EG_TRY(eg_experiment_folder(e, how->out ? how->out : "runs", how->seed, folder));
+    EG_TRY(run_place(e, how, folder));
     EG_TRY(run_open_folder(f, how, folder));
     if (how->resume)
         EG_TRY(run_resume(f));
