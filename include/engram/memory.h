@@ -30,7 +30,7 @@ typedef struct eg_memory_rows {
     int64_t n, seen; /* rows here; of a memory's own: rows ever offered */
     size_t sample;
     float *x;      /* [n, sample] */
-    float *labels; /* [n] */
+    float *labels; /* [n]; NULL: not wanted, in a draw */
     float *logits; /* [n, n_logits]; NULL if none are kept or wanted */
 } eg_memory_rows;
 

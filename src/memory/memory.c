@@ -69,13 +69,14 @@ static int64_t memory_slot(const eg_memory *m, eg_rng *rng)
     }
 }
 
-/* Copies row `from` of one set to row `to` of another; logits where both have them. */
+/* Copies row `from` of one set to row `to` of another; labels and logits where wanted. */
 static void memory_copy(const eg_memory *m, const eg_memory_rows *a, int64_t from,
                         const eg_memory_rows *b, int64_t to)
 {
     memcpy(b->x + (size_t)to * m->sample, a->x + (size_t)from * m->sample,
            m->sample * sizeof *b->x);
-    b->labels[to] = a->labels[from];
+    if (b->labels)
+        b->labels[to] = a->labels[from];
     if (a->logits && b->logits)
         memcpy(b->logits + (size_t)to * m->n_logits, a->logits + (size_t)from * m->n_logits,
                m->n_logits * sizeof *b->logits);

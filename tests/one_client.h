@@ -1,0 +1,116 @@
+/* one_client.h - a federation of one, round by round through the real worker, for tests of
+ * parts. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_TEST_ONE_CLIENT_H
+#define EG_TEST_ONE_CLIENT_H
+
+#include "files.h"
+
+#include "fed/worker.h"
+
+typedef struct one_client {
+    eg_experiment *e;
+    eg_feed feed;
+    eg_net *net;
+    eg_cursor *cursor;
+    eg_worker worker;
+    eg_bundle *down, *kept, *up; /* of the round that comes, and of the last one */
+} one_client;
+
+enum { ONE_CLIENT_SEED = 3 };
+
+/* Opens the run "a" of an experiment's text; set is "key=value" or NULL. */
+static inline void one_client_open(one_client *o, const char *text, const char *set)
+{
+    char folder[FILES_PATH], file[FILES_PATH * 2];
+    memset(o, 0, sizeof *o);
+    files_folder(folder);
+    files_write(folder, "t.yaml", text, strlen(text));
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_ok(eg_experiment_load(file, "a", set ? 1 : 0, &set, &o->e));
+    files_remove(folder);
+    assert_ok(eg_feed_open(o->e, ONE_CLIENT_SEED, NULL, &o->feed));
+    const eg_net_spec spec = {.model = o->e->model,
+                              .options = o->e->model_options,
+                              .channels = o->feed.channels,
+                              .height = o->feed.height,
+                              .width = o->feed.width,
+                              .classes = eg_scenario_n_classes(o->feed.scenario)};
+    assert_ok(eg_net_new(&spec, &o->net));
+    assert_ok(eg_worker_open(o->e, &o->feed, o->net, &o->worker));
+    assert_ok(eg_cursor_new(o->feed.scenario, &o->cursor));
+    const eg_params *p = eg_net_params(o->net);
+    eg_params_init(p, ONE_CLIENT_SEED, o->worker.param, o->worker.state);
+    assert_ok(eg_bundle_new(&o->down));
+    assert_ok(eg_bundle_add_flat(o->down, "param", o->worker.param, eg_params_length(p)));
+    if (eg_state_length(p))
+        assert_ok(eg_bundle_add_flat(o->down, "state", o->worker.state, eg_state_length(p)));
+}
+
+/* One round of client 0: what it uploads is what it receives in the next. */
+static inline void one_client_train(one_client *o)
+{
+    eg_bundle *keep;
+    eg_turn turn = {.round = eg_cursor_round(o->cursor),
+                    .seed = ONE_CLIENT_SEED,
+                    .down = o->down,
+                    .kept = o->kept};
+    assert_true(eg_cursor_view(o->cursor, 0, &turn.view));
+    turn.told_boundary = turn.view.first;
+    assert_ok(eg_bundle_new(&keep));
+    eg_bundle_free(o->up);
+    assert_ok(eg_bundle_new(&o->up));
+    turn.up = o->up, turn.keep = keep;
+    assert_ok(eg_worker_train(&o->worker, &turn));
+    eg_bundle_free(o->kept);
+    o->kept = keep;
+    eg_bundle_clear(o->down);
+    const eg_client *c = &o->worker.client;
+    assert_ok(eg_bundle_add_flat(o->down, "param", c->param, c->n_params));
+    if (c->n_state)
+        assert_ok(eg_bundle_add_flat(o->down, "state", c->state, c->n_state));
+    eg_cursor_next(o->cursor);
+}
+
+static inline void one_client_close(one_client *o)
+{
+    eg_bundle_free(o->down);
+    eg_bundle_free(o->kept);
+    eg_bundle_free(o->up);
+    eg_cursor_free(o->cursor);
+    eg_worker_close(&o->worker);
+    eg_net_free(o->net);
+    eg_feed_close(&o->feed);
+    eg_experiment_free(o->e);
+}
+
+/* Trains some rounds and returns the model's values, to be freed. */
+static inline float *one_client_run(const char *text, const char *set, int rounds, size_t *n)
+{
+    one_client o;
+    one_client_open(&o, text, set);
+    for (int i = 0; i < rounds; i++)
+        one_client_train(&o);
+    *n = o.worker.client.n_params;
+    float *out = malloc(*n * sizeof *out);
+    assert_non_null(out);
+    memcpy(out, o.worker.param, *n * sizeof *out);
+    one_client_close(&o);
+    return out;
+}
+
+/* Whether two runs end with the same bits. */
+static inline bool one_client_same(const char *text, const char *set, const char *other,
+                                   const char *other_set, int rounds)
+{
+    size_t n, m;
+    float *a = one_client_run(text, set, rounds, &n);
+    float *b = one_client_run(other, other_set, rounds, &m);
+    assert_int_equal(n, m);
+    bool same = memcmp(a, b, n * sizeof *a) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
+#endif
