@@ -4,12 +4,17 @@
 #include "fed/settings.h"
 
 #include "base/sha256.h"
+#include "fed/numbers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // clang-format off
+static const eg_opt experiment_top[] = {
+    EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment"),
+    EG_OPT_END,
+};
 static const eg_opt experiment_train[] = {
     EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
     EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
@@ -45,8 +50,8 @@ static const eg_opt experiment_memory[] = {
 static const eg_opt experiment_data[] = {
     EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
     EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
-    EG_OPT_REAL(eg_data_opts, mean, 0, -1e3, 1e3, "subtracted from values scaled to [0, 1]"),
-    EG_OPT_REAL(eg_data_opts, std, 1, 1e-6, 1e3, "what they are divided by then"),
+    EG_OPT_TEXT(eg_data_opts, mean, "0", "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
+    EG_OPT_TEXT(eg_data_opts, std, "1", "what they are divided by then; a number, or one for each channel"),
     EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
     EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
     EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
@@ -78,6 +83,7 @@ eg_status eg_experiment_new(eg_experiment **out)
     for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
         eg_opts_init(experiment_sections[i].opts, (char *)e + experiment_sections[i].offset);
     eg_opts_init(experiment_data, &e->data);
+    eg_opts_init(experiment_top, e);
     snprintf(e->model, sizeof e->model, "cnn-small");
     return eg_spec_new(&e->spec);
 }
@@ -126,9 +132,32 @@ eg_status eg_experiment_add_source(eg_experiment *e, const char *word)
     return EG_OK;
 }
 
+static const eg_numbers experiment_mean = {"mean", -1e3, 1e3, EG_MAX_NORM};
+static const eg_numbers experiment_std = {"std", 1e-6, 1e3, EG_MAX_NORM};
+
+eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
+{
+    int64_t n_mean, n_std;
+    EG_TRY(eg_numbers_read(&experiment_mean, o->mean, how->mean, &n_mean));
+    EG_TRY(eg_numbers_read(&experiment_std, o->std, how->std, &n_std));
+    how->n_norm = n_mean > n_std ? n_mean : n_std;
+    if ((n_mean > 1 && n_mean < how->n_norm) || (n_std > 1 && n_std < how->n_norm))
+        return eg_fail(EG_EINVAL, "data.mean has %lld numbers and data.std %lld",
+                       (long long)n_mean, (long long)n_std);
+    for (int64_t k = 1; k < how->n_norm; k++) {
+        how->mean[k] = how->mean[n_mean > 1 ? k : 0];
+        how->std[k] = how->std[n_std > 1 ? k : 0];
+    }
+    return EG_OK;
+}
+
 /* An option of the data: of how images are prepared, or of the newest source. */
 static eg_status experiment_set_data(eg_experiment *e, const char *name, const char *value)
 {
+    if (strcmp(name, "mean") == 0)
+        return eg_numbers_tidy(&experiment_mean, value, e->data.mean);
+    if (strcmp(name, "std") == 0)
+        return eg_numbers_tidy(&experiment_std, value, e->data.std);
     if (eg_opts_find(experiment_data, name))
         return eg_opts_set(experiment_data, &e->data, name, value);
     if (e->n_sources == 0)
@@ -210,6 +239,8 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
         snprintf(e->name, sizeof e->name, "%s", value);
         return EG_OK;
     }
+    if (eg_opts_find(experiment_top, key))
+        return eg_opts_set(experiment_top, e, key, value);
     if (strcmp(head, "data") == 0)
         return strcmp(name, "name") == 0 ? eg_experiment_add_source(e, value)
                                          : experiment_set_data(e, name, value);
@@ -342,6 +373,9 @@ eg_status eg_experiment_resolve(eg_experiment *e)
 {
     experiment_text t = {0};
     experiment_write_quoted(&t, "name", e->name);
+    char scale[EG_OPT_TEXT_SIZE];
+    eg_opt_print(experiment_top, e, scale);
+    experiment_write(&t, "scale: %s%s\n", scale, "");
     experiment_write_data(&t, e);
     eg_status s = experiment_write_model(&t, e);
     experiment_write(&t, "scenario:%s%s\n", "", "");

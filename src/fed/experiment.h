@@ -42,7 +42,8 @@ typedef struct eg_memory_opts {
 /* How images are prepared, beside what the data set's own options say. */
 typedef struct eg_data_opts {
     int64_t size, channels; /* 0: as they are */
-    double mean, std;       /* of normalisation */
+    /* Of normalisation: a number for all channels, or a list with one for each. */
+    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
     int64_t crop, cutout;
     bool flip;
 } eg_data_opts;
@@ -56,6 +57,7 @@ typedef struct eg_part {
 struct eg_experiment {
     char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE], model[EG_OPT_TEXT_SIZE];
     char model_options[1024];
+    double scale; /* the share of rounds and rows that is used */
     eg_spec *spec;
     size_t n_sources;
     const eg_dataset *sets[EG_MAX_SOURCES];

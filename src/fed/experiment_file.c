@@ -11,13 +11,32 @@
 #include <string.h>
 
 /* The keys every file may have that are no method's name. */
-static const char *const file_keys[] = {"name",  "data",   "model", "scenario", "memory",
-                                        "train", "server", "eval",  "runs"};
+static const char *const file_keys[] = {"name",   "scale", "data",   "model", "scenario",
+                                        "memory", "train", "server", "eval",  "runs"};
+
+/* A list of numbers as the text its option takes: "[0.5, 0.4]". */
+static eg_status file_set_list(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
+                               const char *key)
+{
+    char list[EG_OPT_TEXT_SIZE] = "[";
+    size_t used = 1;
+    for (const eg_yaml_node *c = node->child; c; c = c->next) {
+        const char *text;
+        EG_TRY(eg_config_text(y, c, &text));
+        int n = snprintf(list + used, sizeof list - used, "%s%s", text, c->next ? ", " : "]");
+        if (n < 0 || (used += (size_t)n) >= sizeof list)
+            return eg_yaml_fail(y, c, EG_EINVAL, "the list is too long");
+    }
+    return eg_yaml_blame(y, node, eg_experiment_set(e, key, list));
+}
 
 static eg_status file_set(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
                           const char *key)
 {
     const char *text;
+    if (node->type == EG_YAML_SEQUENCE &&
+        (strcmp(key, "data.mean") == 0 || strcmp(key, "data.std") == 0))
+        return file_set_list(e, y, node, key);
     EG_TRY(eg_config_text(y, node, &text));
     return eg_yaml_blame(y, node, eg_experiment_set(e, key, text));
 }

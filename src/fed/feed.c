@@ -3,6 +3,9 @@
  */
 #include "fed/feed.h"
 
+#include "fed/scale.h"
+#include "fed/settings.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +22,7 @@ static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_fee
         for (int split = EG_TRAIN; split <= EG_TEST; split++) {
             eg_table *t = split == EG_TRAIN ? &f->train[i] : &f->test[i];
             EG_TRY(eg_dataset_load(e->sets[i], e->set_options[i], from, (eg_split)split, t));
+            EG_TRY(eg_scale_table(t, e->scale));
             EG_TRY(feed_prepare(t, &e->data));
         }
         const eg_table *a = &f->train[0], *b = &f->train[i];
@@ -61,10 +65,9 @@ static eg_status feed_permutation(const eg_task *task, size_t n, int32_t **out)
 static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
 {
     const eg_task *task = eg_scenario_task(f->scenario, t);
-    eg_transform how = {.n_norm = 1};
+    eg_transform how = {0};
     int32_t *permutation = NULL;
-    how.mean[0] = e->data.mean;
-    how.std[0] = e->data.std;
+    EG_TRY(eg_experiment_norm(&e->data, &how));
     if (task->warp == EG_WARP_ROTATE)
         how.angle = task->angle;
     if (task->warp == EG_WARP_PERMUTE)
@@ -80,11 +83,24 @@ static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
     return s;
 }
 
+/* The scenario of the experiment, or of the smaller one that is tried. */
+static eg_status feed_scenario(const eg_experiment *e, uint64_t seed, eg_feed *f)
+{
+    eg_spec *less;
+    if (e->scale >= 1)
+        return eg_scenario_new(e->spec, seed, f->labels, f->n_sources, &f->scenario);
+    EG_TRY(eg_blame(eg_scale_spec(e->spec, e->scale, f->labels, f->n_sources, &less),
+                    "scale %g", e->scale));
+    eg_status s = eg_scenario_new(less, seed, f->labels, f->n_sources, &f->scenario);
+    eg_spec_free(less);
+    return eg_blame(s, "scale %g", e->scale);
+}
+
 static eg_status feed_fill(const eg_experiment *e, uint64_t seed, const char *data_dir,
                            eg_feed *f)
 {
     EG_TRY(feed_load(e, &(eg_origin){.dir = data_dir, .seed = seed}, f));
-    EG_TRY(eg_scenario_new(e->spec, seed, f->labels, f->n_sources, &f->scenario));
+    EG_TRY(feed_scenario(e, seed, f));
     f->n_tasks = eg_scenario_n_tasks(f->scenario);
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->learn));
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->judge));
