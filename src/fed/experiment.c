@@ -375,7 +375,7 @@ eg_status eg_experiment_resolve(eg_experiment *e)
     experiment_write_quoted(&t, "name", e->name);
     char scale[EG_OPT_TEXT_SIZE];
     eg_opt_print(experiment_top, e, scale);
-    experiment_write(&t, "scale: %s%s\n", scale, "");
+    experiment_write_quoted(&t, "scale", scale);
     experiment_write_data(&t, e);
     eg_status s = experiment_write_model(&t, e);
     experiment_write(&t, "scenario:%s%s\n", "", "");
