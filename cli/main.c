@@ -16,8 +16,9 @@ typedef struct main_verb {
 // clang-format off
 static const main_verb main_verbs[] = {
     {"run", eg_verb_run,
-     "FILE [--only LABEL] [--set KEY=VALUE]... [--seed N | --seeds A..B] [--workers N]\n"
-     "       [--out DIR] [--resume] [--wire] [--data-dir DIR] [--isa NAME] [--quiet]\n"
+     "FILE|NAME [--only LABEL] [--set KEY=VALUE]... [--seed N | --seeds A..B] [--workers N]\n"
+     "       [--out DIR] [--resume] [--wire] [--data-dir DIR] [--isa NAME]\n"
+     "       [--quiet | --json]\n"
      "       engram run --resume RUN",
      "run every method of an experiment file"},
     {"compare", eg_verb_compare,

@@ -14,16 +14,20 @@ int eg_verb_run(int argc, char **argv)
     int code = runner_parse(argc, argv, &o);
     if (code)
         return code;
+    const char *file = NULL; /* for the published figures */
     for (size_t i = 0; i < o.n_files && code == 0; i++) {
         struct stat about;
         bool folder = stat(o.files[i], &about) == 0 && S_ISDIR(about.st_mode);
+        if (!folder && !file)
+            file = o.files[i];
         code = folder ? runner_resume(&o, o.files[i], &folders)
                       : runner_run_file(&o, o.files[i], &folders);
     }
-    if (code == 0 && folders.n > 1 && !o.quiet)
-        code = runner_compare(&o, o.files[0], &folders);
-    for (size_t i = 0; code == 0 && folders.n == 1 && i < folders.n && !o.quiet; i++)
-        printf("%s\n", folders.paths[i]);
+    bool table = code == 0 && !o.quiet && !o.json;
+    if (table && folders.n > 1)
+        code = runner_compare(&o, file, &folders);
+    else if (table && folders.n == 1)
+        printf("%s\n", folders.paths[0]);
     runner_free(&folders);
     return code;
 }

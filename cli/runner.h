@@ -6,19 +6,20 @@
 
 #include <engram/report.h>
 
-enum { RUNNER_MAX = 64 };
+enum { RUNNER_MAX = 64, RUNNER_PATH = 600 };
 
 typedef struct runner_options {
     const char *verb;
     const char *files[RUNNER_MAX]; /* experiment files, or for compare also run folders */
     size_t n_files;
+    char found[RUNNER_MAX][RUNNER_PATH]; /* of those that were given by name */
     const char *only, *out, *data_dir;
     const char *sets[RUNNER_MAX];
     size_t n_sets;
     uint64_t first_seed, last_seed;
     bool seeded; /* a seed was given */
     int workers;
-    bool resume, quiet, wire;
+    bool resume, quiet, wire, json;
     bool reuse; /* what is finished is not run again; what is not is resumed */
     eg_compare_form form;
 } runner_options;

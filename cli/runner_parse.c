@@ -1,0 +1,139 @@
+/* runner_parse.c - the options of `run` and `compare`, and where their experiments are.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+#include "runner.h"
+
+#include <engram/graph.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int run_parse_seeds(const char *value, runner_options *o)
+{
+    char rest;
+    unsigned long long a, b;
+    o->seeded = true;
+    if (sscanf(value, "%llu..%llu%c", &a, &b, &rest) == 2 && a <= b)
+        o->first_seed = a, o->last_seed = b;
+    else if (sscanf(value, "%llu%c", &a, &rest) == 1)
+        o->first_seed = o->last_seed = a;
+    else
+        return eg_cli_usage(o->verb, "'%s' is neither a seed nor A..B", value);
+    return 0;
+}
+
+static int run_parse_value(const char *name, const char *value, runner_options *o)
+{
+    char *end;
+    if (strcmp(name, "--only") == 0) {
+        o->only = value;
+    } else if (strcmp(name, "--out") == 0) {
+        o->out = value;
+    } else if (strcmp(name, "--data-dir") == 0) {
+        o->data_dir = value;
+    } else if (strcmp(name, "--set") == 0) {
+        if (o->n_sets == RUNNER_MAX)
+            return eg_cli_usage(o->verb, "there are more than %d --set", RUNNER_MAX);
+        o->sets[o->n_sets++] = value;
+    } else if (strcmp(name, "--workers") == 0) {
+        long n = strtol(value, &end, 10);
+        if (n < 1 || n > 64 || *end)
+            return eg_cli_usage(o->verb, "'%s' is no number of workers from 1 to 64", value);
+        o->workers = (int)n;
+    } else if (strcmp(name, "--isa") == 0) {
+        return eg_isa_set(value) == EG_OK ? 0 : eg_cli_failed();
+    } else {
+        return run_parse_seeds(value, o);
+    }
+    return 0;
+}
+
+/* An option without a value; false: it is none. */
+static bool run_parse_flag(const char *name, runner_options *o)
+{
+    bool compare = strcmp(o->verb, "compare") == 0;
+    if (strcmp(name, "--quiet") == 0)
+        o->quiet = true;
+    else if (strcmp(name, "--wire") == 0)
+        o->wire = true;
+    else if (!compare && strcmp(name, "--json") == 0)
+        o->json = true;
+    else if (!compare && strcmp(name, "--resume") == 0)
+        o->resume = true;
+    else if (compare && strcmp(name, "--markdown") == 0)
+        o->form = EG_COMPARE_MARKDOWN;
+    else if (compare && strcmp(name, "--json") == 0)
+        o->form = EG_COMPARE_JSON;
+    else
+        return false;
+    return true;
+}
+
+/* "<prefix>/share/engram/experiments" of a program in "<prefix>/bin"; "" if it is not known. */
+static void run_shared_folder(char out[RUNNER_PATH])
+{
+    static const char share[] = "/share/engram/experiments";
+    ssize_t n = readlink("/proc/self/exe", out, RUNNER_PATH - sizeof share - 1);
+    out[n > 0 ? n : 0] = 0;
+    for (int up = 0; up < 2 && *out; up++) {
+        char *slash = strrchr(out, '/');
+        if (slash)
+            *slash = 0;
+    }
+    if (*out)
+        memcpy(out + strlen(out), share, sizeof share);
+}
+
+/* What is no file may be the name of an experiment: here, or where the program is installed. */
+static int run_find(runner_options *o, size_t i)
+{
+    const char *word = o->files[i];
+    char shared[RUNNER_PATH], *path = o->found[i];
+    if (access(word, F_OK) == 0)
+        return 0;
+    run_shared_folder(shared);
+    const char *const folders[] = {"experiments", shared};
+    for (int k = 0; k < 2; k++) {
+        int n = snprintf(path, RUNNER_PATH, "%s/%s.yaml", folders[k], word);
+        if (*folders[k] && n > 0 && n < RUNNER_PATH && access(path, F_OK) == 0) {
+            o->files[i] = path;
+            return 0;
+        }
+    }
+    eg_fail(EG_ENOENT, "there is no '%s': no such file, nor %s.yaml in experiments or in %s",
+            word, word, *shared ? shared : "the program's folder");
+    return eg_cli_failed();
+}
+
+int runner_parse(int argc, char **argv, runner_options *o)
+{
+    static const char *const known[] = {"--only", "--out",   "--data-dir", "--set",
+                                        "--seed", "--seeds", "--workers",  "--isa"};
+    for (int i = 1; i < argc; i++) {
+        if (run_parse_flag(argv[i], o))
+            continue;
+        if (eg_cli_knows(argv[i], sizeof known / sizeof *known, known)) {
+            const char *name = argv[i], *value = eg_cli_value(o->verb, argc, argv, &i);
+            int wrong = value ? run_parse_value(name, value, o) : 2;
+            if (wrong)
+                return wrong;
+        } else if (argv[i][0] == '-') {
+            return eg_cli_usage(o->verb, "there is no option '%s'", argv[i]);
+        } else if (o->n_files == RUNNER_MAX) {
+            return eg_cli_usage(o->verb, "there are more than %d files", RUNNER_MAX);
+        } else {
+            o->files[o->n_files++] = argv[i];
+        }
+    }
+    if (o->quiet && o->json)
+        return eg_cli_usage(o->verb, "--quiet and --json exclude each other");
+    if (!o->n_files)
+        return eg_cli_usage(o->verb, "an experiment file is needed");
+    int code = 0;
+    for (size_t i = 0; i < o->n_files && code == 0; i++)
+        code = run_find(o, i);
+    return code;
+}

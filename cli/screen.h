@@ -1,0 +1,29 @@
+/* screen.h - what a run shows while it goes on: a bar, lines, JSON, or nothing.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_CLI_SCREEN_H
+#define EG_CLI_SCREEN_H
+
+#include <engram/fed.h>
+
+typedef enum screen_form {
+    SCREEN_QUIET,
+    SCREEN_LINES,
+    SCREEN_BAR,  /* on a terminal */
+    SCREEN_JSON, /* one object a line, and nothing else */
+} screen_form;
+
+typedef struct screen {
+    screen_form form;
+    const char *label;
+    uint64_t seed;
+    double shown; /* seconds at the last line */
+} screen;
+
+void screen_progress(screen *s, const eg_progress *p);
+
+/* The run came to its end, or was stopped after a checkpoint. */
+void screen_finished(const screen *s, const char *folder);
+void screen_stopped(const screen *s, const char *folder);
+
+#endif

@@ -1,0 +1,50 @@
+# Runs of an experiment: by file and by name, in lines and in JSON, over a wire, begun and resumed.
+mkdir experiments
+cat >experiments/small.yaml <<'YAML'
+name: small
+data: {name: blobs, train: 200, test: 40, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+memory: {kind: reservoir, size: 10}
+runs:
+- {label: er, method: er}
+- {label: avg, method: fedavg}
+YAML
+hash() { sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' "$1"/summary.json; }
+no_times() { sed -E 's/[0-9.]+ s$/T s/; s/"(seconds|peak_rss_bytes)":( ?)[0-9.e+-]+/"\1":\2T/g'; }
+no_numbers() { sed -E 's/"(loss|accuracy)":[0-9.]+/"\1":X/g; s/[0-9a-f]{64}/HASH/g; s/-[0-9a-f]{8}"/-HASH"/'; }
+
+echo "# by name, then the same over a wire"
+engram run small --only er --out a | no_times | sed 's/-[0-9a-f]*$/-HASH/; s/loss.*%/.../'
+engram run small --only er --out b --wire --quiet
+[ "$(hash a/small-er-s0-*)" = "$(hash b/small-er-s0-*)" ] || echo "the bits differ"
+
+echo "# a program reads it"
+engram run experiments/small.yaml --only er --out c --json | no_times | no_numbers |
+    sed 's/"acc_final".*/.../'
+engram run small --only er --out c --json --resume | no_times | no_numbers | sed 's/"acc_final".*/.../'
+
+echo "# stopped, and resumed from its folder"
+sed 's/rounds: 2/rounds: 1500/' experiments/small.yaml >long.yaml
+engram run long.yaml --only avg --out whole --workers 1 --quiet
+engram run long.yaml --only avg --out d --workers 1 --wire >stopped &
+until [ "$(cat d/*/metrics.jsonl 2>/dev/null | wc -l)" -gt 2 ]; do sleep 0.01; done
+kill -INT $!
+code=0
+wait $! || code=$?
+sed 's/-[0-9a-f]\{8\}/-HASH/' stopped
+echo "exit code $code"
+mv d/small-avg-s0-* moved
+engram run --resume moved --workers 1 --quiet
+[ "$(hash moved)" = "$(hash whole/small-avg-s0-*)" ] || echo "the bits differ"
+
+echo "# what goes wrong"
+fails 1 engram run --resume moved
+fails 2 engram run moved
+fails 2 engram run --resume moved --set train.lr=1
+fails 1 engram run small --only er --out a | sed 's/-[0-9a-f]\{8\}/-HASH/'
+fails 1 engram run --resume nowhere | sed 's/in [^ ]*$/in SHARE/'
+fails 2 engram run small --json --quiet
+rm moved/summary.json
+echo "name: [" >moved/config.yaml
+fails 1 engram run --resume moved
