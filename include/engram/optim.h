@@ -37,6 +37,13 @@ void eg_optimizer_step(eg_optimizer *o, float *w, const float *g);
 /* Forgets the state: as new. */
 void eg_optimizer_reset(eg_optimizer *o);
 
+/* The state, to be kept elsewhere and put back: slot i ([n], borrowed; NULL past the last) and
+ * the steps done. */
+const float *eg_optimizer_slot(const eg_optimizer *o, int i);
+int64_t eg_optimizer_steps(const eg_optimizer *o);
+/* Copies slots, as many as there are, each [n]. */
+void eg_optimizer_restore(eg_optimizer *o, const float *const *slots, int64_t steps);
+
 #pragma GCC visibility pop
 
 #endif

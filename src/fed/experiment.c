@@ -19,6 +19,8 @@ static const eg_opt experiment_train[] = {
     EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
     EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
     EG_OPT_CHOICE(eg_train_opts, optimizer, 0, "how weights are updated", "sgd|adam|adamw"),
+    EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0,
+                  "of a client: fresh each round, or kept from its last one", "fresh|keep"),
     EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
     EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
     EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),

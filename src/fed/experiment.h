@@ -17,7 +17,8 @@ enum { EG_MAX_PARTS = 8, EG_MAX_SOURCES = 16 };
 
 typedef struct eg_train_opts {
     int64_t epochs, batch;
-    int optimizer; /* of "sgd|adam|adamw" */
+    int optimizer;       /* of "sgd|adam|adamw" */
+    int optimizer_state; /* of "fresh|keep" */
     double lr, momentum, weight_decay;
 } eg_train_opts;
 

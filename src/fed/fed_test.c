@@ -209,11 +209,12 @@ static void central_batch(central *c, const eg_span *span, const int64_t *order,
     eg_optimizer_step(c->optimizer, c->value, c->grad);
 }
 
-static void central_round(central *c, const eg_span *span, int64_t round)
+static void central_round(central *c, const eg_span *span, int64_t round, bool fresh)
 {
     int64_t *order = calloc((size_t)span->n, sizeof *order);
     assert_non_null(order);
-    eg_optimizer_reset(c->optimizer);
+    if (fresh)
+        eg_optimizer_reset(c->optimizer);
     for (int64_t epoch = 0; epoch < 2; epoch++) {
         eg_rng rng = eg_rng_at(3, 0, (uint32_t)round, EG_FOR_SHUFFLE);
         rng.block = (uint64_t)epoch << 40;
@@ -261,26 +262,22 @@ static void central_hash(const eg_params *p, const float *value, char hash[65])
     eg_sha256_text(digest, hash);
 }
 
-static void test_one_client_is_central_training(void **state)
+/* The model of central training, with an optimiser that is fresh each round or never. */
+static void central_train(bool fresh, char hash[65])
 {
-    (void)state;
-    write_experiment("- {label: avg, method: fedavg}\n");
-    outcome fed = run_label("avg", "scenario.clients=1", 2, 0);
-    char file[FILES_PATH * 2], hash[65];
+    char file[FILES_PATH * 2];
     snprintf(file, sizeof file, "%s/t.yaml", folder);
     eg_experiment *e;
     central c;
-    const char *set = "scenario.clients=1";
-    assert_ok(eg_experiment_load(file, "avg", 1, &set, &e));
+    assert_ok(eg_experiment_load(file, "one", 0, NULL, &e));
     eg_net *net = central_open(&c, e);
     for (int64_t round = 0; round < 4; round++) {
         int64_t n;
         const eg_span *span = eg_scenario_spans(c.feed.scenario, 0, round / 2, &n);
         assert_int_equal(n, 1);
-        central_round(&c, span, round);
+        central_round(&c, span, round, fresh);
     }
     central_hash(eg_net_params(net), c.value, hash);
-    assert_string_equal(hash, fed.hash);
     eg_optimizer_free(c.optimizer);
     eg_program_free(c.program);
     eg_net_free(net);
@@ -288,6 +285,50 @@ static void test_one_client_is_central_training(void **state)
     eg_experiment_free(e);
     free(c.value);
     free(c.grad);
+}
+
+static const char *const one_client =
+    "- {label: one, method: fedavg, overrides: {scenario: {clients: 1}}}\n";
+
+static void test_one_client_is_central_training(void **state)
+{
+    (void)state;
+    char hash[65];
+    write_experiment(one_client);
+    central_train(true, hash);
+    assert_string_equal(hash, run_label("one", NULL, 2, 0).hash);
+}
+
+static void test_one_client_that_keeps_its_optimiser_is_never_interrupted(void **state)
+{
+    (void)state;
+    static const char keep[] = "train.optimizer_state=keep";
+    char hash[65], fresh[65];
+    write_experiment(one_client);
+    central_train(false, hash);
+    central_train(true, fresh);
+    assert_string_not_equal(hash, fresh);
+    assert_string_equal(hash, run_label("one", keep, 1, 0).hash);
+    assert_string_equal(hash, run_label("one", keep, 1, 3).hash);
+}
+
+static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
+{
+    (void)state;
+    write_experiment(
+        "- {label: keep, method: er, overrides: {train: {optimizer_state: keep}}}\n"
+        "- {label: fresh, method: er}\n");
+    static const char *const sets[] = {"train.optimizer=sgd", "train.optimizer=adam",
+                                       "train.optimizer=adamw"};
+    for (int i = 0; i < 3; i++) {
+        outcome whole = run_label("keep", sets[i], 1, 0);
+        assert_string_equal(whole.hash, run_label("keep", sets[i], 2, 1).hash);
+        assert_string_equal(whole.hash, run_label_over(true, "keep", sets[i], 2, 3).hash);
+        assert_string_not_equal(whole.hash, run_label("fresh", sets[i], 1, 0).hash);
+    }
+    /* Without momentum there is nothing to keep. */
+    outcome plain = run_label("fresh", "train.momentum=0", 1, 0);
+    assert_string_equal(plain.hash, run_label("keep", "train.momentum=0", 1, 0).hash);
 }
 
 static void test_bad_settings_are_said_with_line_and_column(void **state)
@@ -352,6 +393,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_client_is_central_training),
+        cmocka_unit_test(test_one_client_that_keeps_its_optimiser_is_never_interrupted),
+        cmocka_unit_test(test_a_kept_optimiser_survives_stop_and_wire),
         cmocka_unit_test(test_fedprox_without_pull_is_fedavg),
         cmocka_unit_test(test_every_method_repeats_resumes_and_shares_work),
         cmocka_unit_test(test_parts_compose_in_pairs),

@@ -85,6 +85,15 @@ static eg_status rogue_phase_collect(void *self, eg_server *s, int64_t client,
     return EG_OK;
 }
 
+/* A gradient that breaks the model and the optimiser, in the first round alone. */
+static eg_status stumbler_grad(void *self, eg_client *c)
+{
+    (void)self;
+    if (c->id == ROGUE && c->round == 0)
+        c->grad[0] = NAN;
+    return EG_OK;
+}
+
 /* The mean without the rogue, worked out another way: its weight is zero. */
 static double muted_weight(void *self, eg_server *s, int64_t client, const eg_bundle *from)
 {
@@ -96,6 +105,7 @@ static const eg_method plain = {.name = "plain"};
 static const eg_method rogue = {.name = "rogue", .upload = rogue_upload};
 static const eg_method talker = {
     .name = "talker", .phase = rogue_phase, .phase_collect = rogue_phase_collect};
+static const eg_method stumbler = {.name = "stumbler", .grad = stumbler_grad};
 static const eg_method muted = {.name = "muted", .weight = muted_weight};
 
 typedef struct result {
@@ -224,6 +234,15 @@ static void test_nonsense_in_the_second_exchange_is_left_out(void **state)
     free(wired.events);
 }
 
+static void test_a_client_comes_back_from_a_broken_optimiser(void **state)
+{
+    (void)state;
+    result r = run(&stumbler, "train.optimizer_state=keep", false);
+    assert_int_equal(count(r.events, "\"left_out\",\"round\":1"), 1);
+    assert_int_equal(count(r.events, "\"left_out\""), 1);
+    free(r.events);
+}
+
 static void test_an_error_over_the_wire_is_the_same_sentence(void **state)
 {
     (void)state;
@@ -265,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_nonsense_is_left_out_with_a_line),
         cmocka_unit_test(test_too_few_good_uploads_skip_the_round),
         cmocka_unit_test(test_nonsense_in_the_second_exchange_is_left_out),
+        cmocka_unit_test(test_a_client_comes_back_from_a_broken_optimiser),
         cmocka_unit_test(test_an_error_over_the_wire_is_the_same_sentence),
         cmocka_unit_test(test_a_process_that_dies_is_said_with_its_client),
     };

@@ -6,7 +6,6 @@
 #include <engram/metric.h>
 #include <engram/op.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,20 +48,6 @@ static void worker_record_judging(void *context, eg_graph *g, int64_t batch)
     eg_output(g, "logits", eg_net_forward(w->net, g, worker_input(w, g, batch)));
 }
 
-static eg_status worker_set_optimizer(eg_worker *w, size_t n)
-{
-    static const char *const names[] = {"sgd", "adam", "adamw"};
-    const eg_train_opts *t = &w->e->train;
-    char value[64];
-    EG_TRY(eg_optimizer_new(names[t->optimizer], n, &w->optimizer));
-    snprintf(value, sizeof value, "%.17g", t->lr);
-    EG_TRY(eg_optimizer_set(w->optimizer, "lr", value));
-    snprintf(value, sizeof value, "%.17g", t->weight_decay);
-    EG_TRY(eg_optimizer_set(w->optimizer, "weight_decay", value));
-    snprintf(value, sizeof value, "%.17g", t->momentum);
-    return t->optimizer == 0 ? eg_optimizer_set(w->optimizer, "momentum", value) : EG_OK;
-}
-
 /* Outputs that rows of the memory keep, if a part wants them. */
 static size_t worker_n_logits(const eg_worker *w)
 {
@@ -84,7 +69,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     EG_TRY(eg_params_alloc(p, &w->beside));
     EG_TRY(eg_state_alloc(p, &w->state));
     EG_TRY(eg_alloc(WORKER_TEST_BATCH, sizeof *w->truth, &w->truth));
-    EG_TRY(worker_set_optimizer(w, eg_params_length(p)));
+    EG_TRY(eg_worker_open_optimizer(w));
     EG_TRY(eg_program_new(worker_record_learning, w, WORKER_PLANS, &w->learn));
     EG_TRY(eg_program_new(worker_record_judging, w, 4, &w->judge));
     EG_TRY(eg_program_new(worker_record_plain, w, 4, &w->plain));
@@ -342,6 +327,7 @@ static eg_status worker_finish(eg_worker *w, const eg_turn *t)
     }
     if (c->memory)
         EG_TRY(worker_keep_memory(w, t->keep));
+    EG_TRY(eg_worker_keep_optimizer(w, t->keep));
     WORKER_EACH(w, upload, c, t->up);
     WORKER_EACH(w, keep, c, t->keep);
     return EG_OK;
@@ -380,7 +366,7 @@ eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
 {
     eg_client *c = &w->client;
     EG_TRY(worker_become(w, t));
-    eg_optimizer_reset(w->optimizer);
+    EG_TRY(eg_worker_begin_optimizer(w, t->kept));
     if (c->told_boundary && c->has_trained)
         WORKER_EACH(w, task_end, c);
     if (c->told_boundary)

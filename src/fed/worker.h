@@ -34,6 +34,12 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
                          eg_worker *out);
 void eg_worker_close(eg_worker *w);
 
+/* The optimiser as the experiment says; as a client begins a round with it (kept may be NULL);
+ * and into what the client keeps, if it does. */
+eg_status eg_worker_open_optimizer(eg_worker *w);
+eg_status eg_worker_begin_optimizer(eg_worker *w, const eg_bundle *kept);
+eg_status eg_worker_keep_optimizer(const eg_worker *w, eg_bundle *to);
+
 /* One client's round: what it received and kept goes in, what it uploads and keeps comes out.
  * down: the server's bundle ("param", "state" and what parts added); kept: NULL at first. */
 typedef struct eg_turn {

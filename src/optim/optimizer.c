@@ -87,3 +87,20 @@ void eg_optimizer_reset(eg_optimizer *o)
         memset(o->slots[i], 0, o->n * sizeof(float));
     o->t = 0;
 }
+
+const float *eg_optimizer_slot(const eg_optimizer *o, int i)
+{
+    return i >= 0 && i < o->kind->n_slots ? o->slots[i] : NULL;
+}
+
+int64_t eg_optimizer_steps(const eg_optimizer *o)
+{
+    return o->t;
+}
+
+void eg_optimizer_restore(eg_optimizer *o, const float *const *slots, int64_t steps)
+{
+    for (int i = 0; i < o->kind->n_slots; i++)
+        memcpy(o->slots[i], slots[i], o->n * sizeof(float));
+    o->t = steps;
+}
