@@ -80,6 +80,8 @@ class Scenario:
         plain = t == 0 and self.o.get("first_plain") == "true"
         r = self.rng(NOBODY, t, TASKS)
         if self.kind == "domain_rotation":
+            if self.integer("angles", -1) >= 0:
+                r = Rng(self.integer("angles", -1), NOBODY, t, TASKS)
             angle = r.uniform(0, float(self.o.get("degrees", 180)))
             return [0, "rotate", 0.0 if plain else angle, (0, 0), classes]
         if plain:

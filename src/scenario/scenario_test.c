@@ -167,6 +167,20 @@ static void test_test_sets_hold_the_classes_of_their_task(void **state)
     eg_labels_free(&l);
 }
 
+static void test_seeds_may_share_their_angles(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 50, 1);
+    eg_scenario *own, *shared;
+    assert_ok(fixture_new("kind=domain_rotation tasks=4 clients=2", 5, &l, &own));
+    assert_ok(fixture_new("kind=domain_rotation tasks=4 clients=2 angles=5", 1, &l, &shared));
+    for (int64_t t = 0; t < 4; t++)
+        assert_near(eg_scenario_task(shared, t)->angle, eg_scenario_task(own, t)->angle, 0);
+    eg_scenario_free(own);
+    eg_scenario_free(shared);
+    eg_labels_free(&l);
+}
+
 static void test_warps_are_drawn_for_each_task(void **state)
 {
     (void)state;
@@ -224,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_what_a_scenario_does_not_offer_is_refused_in_words),
         cmocka_unit_test(test_test_sets_hold_the_classes_of_their_task),
         cmocka_unit_test(test_warps_are_drawn_for_each_task),
+        cmocka_unit_test(test_seeds_may_share_their_angles),
         cmocka_unit_test(test_bad_settings_and_labels_are_one_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "scenario/scenario.h"
 
 typedef struct domain_rotation {
-    int64_t tasks, rounds;
+    int64_t tasks, rounds, angles;
     double degrees;
     bool first_plain, resplit;
 } domain_rotation;
@@ -14,6 +14,8 @@ static const eg_opt domain_rotation_opts[] = {
     EG_OPT_INT(domain_rotation, tasks, 10, 1, 100000, "tasks, each with its own angle"),
     EG_OPT_INT(domain_rotation, rounds, 20, 1, 1e6, "rounds of each task"),
     EG_OPT_REAL(domain_rotation, degrees, 180, 0, 360, "angles are drawn from 0 to this"),
+    EG_OPT_INT(domain_rotation, angles, -1, -1, 1e9,
+               "the seed they are drawn with, so that runs share them; -1: the run's own"),
     EG_OPT_BOOL(domain_rotation, first_plain, 0, "whether the first task is left upright"),
     EG_OPT_BOOL(domain_rotation, resplit, 0, "split anew in each task, else once for all"),
     EG_OPT_END,
@@ -23,9 +25,10 @@ static const eg_opt domain_rotation_opts[] = {
 static eg_status domain_rotation_tasks(const void *self, eg_scenario *s)
 {
     const domain_rotation *d = self;
+    uint64_t seed = d->angles < 0 ? s->seed : (uint64_t)d->angles;
     EG_TRY(eg_build_tasks(s, d->tasks));
     for (int64_t t = 0; t < d->tasks; t++) {
-        eg_rng r = eg_rng_at(s->seed, EG_NOBODY, (uint32_t)t, EG_FOR_TASKS);
+        eg_rng r = eg_rng_at(seed, EG_NOBODY, (uint32_t)t, EG_FOR_TASKS);
         double angle = eg_rng_uniform(&r, 0, d->degrees);
         EG_TRY(eg_build_all_classes(s, t));
         s->tasks[t].warp = EG_WARP_ROTATE;
