@@ -119,6 +119,9 @@ int64_t eg_scenario_n_rounds(const eg_scenario *s);
 int64_t eg_scenario_n_classes(const eg_scenario *s);
 int64_t eg_scenario_pad(const eg_scenario *s);
 
+/* True for a real-time stream: a client is tested on what it has met (eg_cursor_test). */
+bool eg_scenario_streams(const eg_scenario *s);
+
 /* EG_OK, or EG_ENOTSUP: "icarl needs task boundaries; scenario 'realtime' does not announce
  * them". */
 eg_status eg_scenario_require(const eg_scenario *s, const char *who, unsigned needs);
@@ -203,6 +206,8 @@ int64_t eg_cursor_samples(const eg_cursor *c, int64_t client);
 /* The cumulative test set of a real-time stream: the test samples that belong to the stages the
  * client has taken part in. Elsewhere: those of the tasks it has seen. Needs one source. */
 int64_t eg_cursor_test(const eg_cursor *c, int64_t client, int64_t *ids);
+/* What of a real-time stream's belongs to task t. */
+int64_t eg_cursor_test_of(const eg_cursor *c, int64_t client, int64_t t, int64_t *ids);
 
 #pragma GCC visibility pop
 

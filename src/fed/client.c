@@ -1,7 +1,7 @@
 /* client.c - what a part may ask of the client it is in: rows, gradients, a look at samples.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "fed/worker.h"
+#include "fed/classes.h"
 
 #include <engram/op.h>
 
@@ -21,12 +21,14 @@ eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels)
     EG_TRY(eg_program_plan(c->worker->plain, n, &c->worker->rows));
     *x = eg_plan_input(c->worker->rows, "x");
     *labels = eg_plan_input(c->worker->rows, "labels");
+    c->worker->n_rows = n;
     return EG_OK;
 }
 
 eg_status eg_client_gradient_beside(eg_client *c, const float **out)
 {
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
+    eg_worker_mask(c->worker, c->worker->rows, NULL, 0, c->worker->n_rows);
     eg_plan_seed(c->worker->rows, &dropout, c->step | 1ull << 40); /* apart from the batches' */
     *out = c->worker->beside;
     return eg_plan_run(c->worker->rows);
@@ -55,7 +57,7 @@ static void client_record_look(eg_worker *w, eg_graph *g, int64_t batch, bool no
     eg_node *truth = eg_one_hot(g, eg_input(g, "labels", eg_dims(batch)), classes);
     eg_node *features = eg_net_features(w->net, g, x);
     eg_node *logits = eg_net_head(w->net, g, features);
-    eg_node *losses = eg_cross_entropies(g, logits, truth);
+    eg_node *losses = eg_cross_entropies(g, eg_worker_masked(w, g, logits), truth);
     eg_output(g, "features", features);
     eg_output(g, "logits", logits);
     eg_output(g, "losses", losses);
@@ -110,6 +112,7 @@ eg_status eg_client_look(eg_client *c, const eg_sample *samples, int64_t n, cons
         EG_TRY(eg_program_plan(c->worker->looks[out->norms != NULL], rows, &plan));
         eg_client_feed(c, samples + at, rows, eg_plan_input(plan, "x"),
                        eg_plan_input(plan, "labels"));
+        eg_worker_mask(c->worker, plan, samples + at, rows, rows);
         EG_TRY(eg_plan_run(plan));
         client_take(plan, "norms", rows, 1, out->norms ? out->norms + at : NULL);
         client_take(plan, "losses", rows, 1, out->losses ? out->losses + at : NULL);

@@ -24,6 +24,8 @@ static const eg_opt experiment_train[] = {
     EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
     EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
     EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),
+    EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
+                  "all|seen|client|task"),
     EG_OPT_END,
 };
 static const eg_opt experiment_server[] = {
@@ -39,6 +41,8 @@ static const eg_opt experiment_eval[] = {
     EG_OPT_CHOICE(eg_eval_opts, every, 0, "full tests after each task; or a curve too, each round",
                   "task|round"),
     EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples a task for the curve"),
+    EG_OPT_CHOICE(eg_eval_opts, classes, 0, "answers a model may give: all; classes any client met, or the model's own client; the test task's",
+                  "all|seen|client|task"),
     EG_OPT_END,
 };
 static const eg_opt experiment_memory[] = {

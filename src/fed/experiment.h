@@ -15,8 +15,17 @@
 
 enum { EG_MAX_PARTS = 8, EG_MAX_SOURCES = 16 };
 
+/* Of "all|seen|client|task". */
+typedef enum eg_classes {
+    EG_CLASSES_ALL,
+    EG_CLASSES_SEEN,
+    EG_CLASSES_CLIENT,
+    EG_CLASSES_TASK
+} eg_classes;
+
 typedef struct eg_train_opts {
     int64_t epochs, batch;
+    int classes;         /* eg_classes: the outputs in the loss */
     int optimizer;       /* of "sgd|adam|adamw" */
     int optimizer_state; /* of "fresh|keep" */
     double lr, momentum, weight_decay;
@@ -30,7 +39,8 @@ typedef struct eg_server_opts {
 } eg_server_opts;
 
 typedef struct eg_eval_opts {
-    int every; /* of "task|round" */
+    int every;   /* of "task|round" */
+    int classes; /* eg_classes: the answers a model may give */
     int64_t samples;
 } eg_eval_opts;
 

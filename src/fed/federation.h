@@ -43,6 +43,10 @@ eg_status eg_federation_round(eg_federation *f);
  * full: on all test samples, else on the curve's. */
 eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bool full);
 
+/* In a stream: tests the model on each client's cumulative test set, or each client's own, and
+ * logs it with the samples the client has met. The cursor stands behind the round. */
+eg_status eg_federation_judge_met(eg_federation *f, int64_t round, bool task_end);
+
 /* Runs work(context, worker, i) for i = 0 .. n-1 on the workers' threads, and done(context, i)
  * for each in order on the calling thread. At most twice as many results wait as there are
  * workers. The first failure, in order, ends it. */

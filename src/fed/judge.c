@@ -1,6 +1,8 @@
-/* judge.c - testing: the global model on every task, or every client's own on its tasks.
+/* judge.c - testing: the global model on every task, or every client's own on its tasks; in a
+ * stream, the model of every client on all that the client has met.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "fed/classes.h"
 #include "fed/federation.h"
 
 #include <stdlib.h>
@@ -9,8 +11,42 @@
 typedef struct judge_state {
     eg_federation *f;
     int64_t limit;    /* test samples a task; 0: all */
+    bool met;         /* on the clients' cumulative test sets */
     eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
 } judge_state;
+
+/* The answers that count in this test. list: [n_classes]; met: [n_classes], zeroed. */
+static void judge_allow(const eg_federation *f, int64_t who, eg_exam *exam, int32_t *list,
+                        uint8_t *met)
+{
+    const eg_scenario *s = f->feed.scenario;
+    int rule = f->e->eval.classes;
+    if (rule == EG_CLASSES_TASK) {
+        exam->allowed = exam->classes;
+        exam->n_allowed = exam->n_classes;
+    }
+    if (rule != EG_CLASSES_SEEN && rule != EG_CLASSES_CLIENT)
+        return;
+    /* A global model is everybody's. */
+    eg_classes_mark(s, f->cursor, rule == EG_CLASSES_CLIENT && f->personal ? who : EG_SERVER,
+                    met);
+    exam->n_allowed = eg_classes_list(s, met, list);
+    exam->allowed = list;
+}
+
+/* The numbers of the test samples: of the whole task, some of it, or what was met of it. */
+static int64_t judge_ids(const judge_state *j, int64_t who, int64_t task, int64_t *ids)
+{
+    if (j->met)
+        return eg_cursor_test_of(j->f->cursor, who, task, ids);
+    int64_t n = eg_scenario_test(j->f->feed.scenario, who, task, ids);
+    if (j->limit && n > j->limit) { /* the same samples each time, spread over the set */
+        for (int64_t i = 0; i < j->limit; i++)
+            ids[i] = ids[i * n / j->limit];
+        n = j->limit;
+    }
+    return n;
+}
 
 /* Tests one model on one task of the server's or of a client's. */
 static eg_status judge_task(judge_state *j, eg_worker *w, int64_t who, int64_t task,
@@ -19,19 +55,20 @@ static eg_status judge_task(judge_state *j, eg_worker *w, int64_t who, int64_t t
     const eg_scenario *s = j->f->feed.scenario;
     eg_exam exam = {.task = task};
     int64_t *ids;
+    int32_t *allowed = NULL; /* [n_classes], and as many marks behind */
     EG_TRY(eg_alloc((size_t)eg_scenario_max_test(s), sizeof *ids, &ids));
-    exam.n_classes = eg_scenario_classes(s, who, task, &exam.classes);
-    int64_t n = eg_scenario_test(s, who, task, ids);
-    if (j->limit && n > j->limit) { /* the same samples each time, spread over the set */
-        for (int64_t i = 0; i < j->limit; i++)
-            ids[i] = ids[i * n / j->limit];
-        n = j->limit;
-    }
-    exam.n = n;
-    exam.ids = ids;
-    eg_status status = n ? eg_worker_judge(w, param, state, &exam, out) : EG_OK;
-    if (n == 0)
+    eg_status status =
+        eg_alloc(2 * (size_t)eg_scenario_n_classes(s), sizeof *allowed, &allowed);
+    if (status == EG_OK) {
+        exam.n_classes = eg_scenario_classes(s, who, task, &exam.classes);
+        judge_allow(j->f, who, &exam, allowed, (uint8_t *)(allowed + eg_scenario_n_classes(s)));
+        exam.n = judge_ids(j, who, task, ids);
+        exam.ids = ids;
         out->n = -1;
+    }
+    if (status == EG_OK && exam.n)
+        status = eg_worker_judge(w, param, state, &exam, out);
+    free(allowed);
     free(ids);
     return status;
 }
@@ -42,14 +79,15 @@ static eg_status judge_server(void *context, eg_worker *w, int64_t task)
     return judge_task(j, w, EG_SERVER, task, j->f->param, j->f->state, &j->scores[task]);
 }
 
-/* One client's own model on the tasks it has met. */
+/* One client's own model on its tasks; without such, the global one. */
 static eg_status judge_client(void *context, eg_worker *w, int64_t client)
 {
     judge_state *j = context;
     eg_federation *f = j->f;
     eg_score *scores = j->scores + client * f->feed.n_tasks;
     eg_bundle *kept = NULL;
-    EG_TRY(eg_federation_kept(f, client, &kept));
+    if (f->personal)
+        EG_TRY(eg_federation_kept(f, client, &kept));
     const float *param = kept ? eg_bundle_find(kept, "own.param", NULL) : f->param;
     const float *state = kept ? eg_bundle_find(kept, "own.state", NULL) : f->state;
     eg_status s = EG_OK;
@@ -96,6 +134,24 @@ static eg_status judge_log(const eg_federation *f, const eg_score *scores, eg_ev
     return s;
 }
 
+/* What the progress shows of a stream: everybody's right answers, weighted by samples met. */
+static double judge_mean_met(const eg_federation *f, const eg_score *scores)
+{
+    double sum = 0, weight = 0;
+    for (int64_t c = 0; c < eg_scenario_n_clients(f->feed.scenario); c++) {
+        int64_t right = 0, n = 0;
+        for (int64_t t = 0; t < f->feed.n_tasks; t++) {
+            const eg_score *s = &scores[c * f->feed.n_tasks + t];
+            right += s->n > 0 ? s->right : 0;
+            n += s->n > 0 ? s->n : 0;
+        }
+        double met = n ? (double)eg_cursor_samples(f->cursor, c) : 0;
+        sum += n ? met * (double)right / (double)n : 0;
+        weight += met;
+    }
+    return weight > 0 ? sum / weight : -1;
+}
+
 eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bool full)
 {
     int64_t n_who = f->personal ? eg_scenario_n_clients(f->feed.scenario) : 1;
@@ -117,6 +173,28 @@ eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bo
                                        .met = -1});
     }
     f->accuracy = sum / (double)n_who;
+    free(j.scores);
+    return s;
+}
+
+eg_status eg_federation_judge_met(eg_federation *f, int64_t round, bool task_end)
+{
+    int64_t n_clients = eg_scenario_n_clients(f->feed.scenario);
+    judge_state j = {.f = f, .met = true};
+    EG_TRY(eg_alloc((size_t)(n_clients * f->feed.n_tasks), sizeof *j.scores, &j.scores));
+    eg_crew_job job = {.n = n_clients, .work = judge_client, .context = &j};
+    eg_status s = eg_crew_run(f, &job);
+    for (int64_t who = 0; who < n_clients && s == EG_OK; who++) {
+        int64_t met = eg_cursor_samples(f->cursor, who);
+        if (met > 0)
+            s = judge_log(f, j.scores + who * f->feed.n_tasks,
+                          &(eg_eval_event){.round = round,
+                                           .who = who,
+                                           .task_end = task_end,
+                                           .full = true,
+                                           .met = met});
+    }
+    f->accuracy = judge_mean_met(f, j.scores);
     free(j.scores);
     return s;
 }

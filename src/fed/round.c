@@ -76,6 +76,7 @@ static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i, eg_wire
     eg_turn turn = {.id = t->client,
                     .round = eg_cursor_round(f->cursor),
                     .seed = f->seed,
+                    .cursor = f->cursor,
                     .down = t->down ? t->down : r->down,
                     .own = f->personal || !round_syncs(f, eg_cursor_round(f->cursor))};
     EG_ASSERT(eg_cursor_view(f->cursor, t->client, &turn.view));

@@ -242,8 +242,12 @@ static eg_status run_hash(eg_federation *f, char out[65])
 static eg_status run_after_round(eg_federation *f, int64_t round, bool *judged)
 {
     bool ends = eg_scenario_task_ends(f->feed.scenario, round);
-    *judged = ends || f->e->eval.every == 1;
-    return *judged ? eg_federation_judge(f, round + 1, ends, ends) : EG_OK;
+    bool streams = eg_scenario_streams(f->feed.scenario);
+    *judged = ends || f->e->eval.every == 1 || streams;
+    /* A client's own model in a stream is judged by what the client met, not by whole tasks. */
+    if ((ends || f->e->eval.every == 1) && !(streams && f->personal))
+        EG_TRY(eg_federation_judge(f, round + 1, ends, ends));
+    return streams ? eg_federation_judge_met(f, round + 1, ends) : EG_OK;
 }
 
 static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double start,
@@ -254,8 +258,8 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double star
     for (int64_t r = eg_cursor_round(f->cursor); r < n_rounds && !*stopped; r++) {
         bool judged;
         EG_TRY(eg_federation_round(f));
+        eg_cursor_next(f->cursor); /* the round is over: what it brought has been met */
         EG_TRY(run_after_round(f, r, &judged));
-        eg_cursor_next(f->cursor);
         eg_progress p = {.round = r + 1,
                          .n_rounds = n_rounds,
                          .loss = f->round_loss,

@@ -1,7 +1,7 @@
 /* worker.c - local training and testing on one thread, with the method's hooks in their order.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "fed/worker.h"
+#include "fed/classes.h"
 
 #include <engram/metric.h>
 #include <engram/op.h>
@@ -21,7 +21,8 @@ static eg_node *worker_loss(const eg_worker *w, eg_graph *g, int64_t batch)
 {
     eg_node *logits = eg_net_forward(w->net, g, worker_input(w, g, batch));
     eg_output(g, "logits", logits);
-    return eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
+    return eg_cross_entropy(g, eg_worker_masked(w, g, logits),
+                            eg_input(g, "labels", eg_dims(batch)), NULL);
 }
 
 static void worker_record_plain(void *context, eg_graph *g, int64_t batch)
@@ -79,6 +80,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     for (size_t i = 0; i < e->n_parts; i++)
         EG_TRY(eg_alloc(1, e->parts[i].method->size + 1, &w->states[i]));
     w->client.n_classes = eg_net_spec_of(net)->classes;
+    EG_TRY(eg_alloc((size_t)w->client.n_classes, 1, &w->met));
     if (e->memory.kind)
         EG_TRY(eg_memory_new((eg_memory_kind)e->memory.kind, e->memory.size, feed->sample,
                              worker_n_logits(w), &w->client.memory));
@@ -110,6 +112,7 @@ void eg_worker_close(eg_worker *w)
     free(w->order);
     free(w->picked);
     free(w->truth);
+    free(w->met);
 }
 
 /* Calls one hook of every part, in order; its name goes before an error. */
@@ -263,6 +266,7 @@ static eg_status worker_batch(eg_worker *w, const eg_sample *samples, int64_t n)
             EG_TRY(w->e->parts[i].method->batch(w->states[i], c, c->x + (size_t)at * f->sample,
                                                 c->labels + at));
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
+    eg_worker_mask(w, c->plan, samples, n, c->batch);
     WORKER_EACH(w, fill, c);
     eg_plan_seed(c->plan, &dropout, c->step);
     EG_TRY(eg_plan_run(c->plan));
@@ -350,6 +354,7 @@ static eg_status worker_become(eg_worker *w, const eg_turn *t)
     c->told_boundary = t->told_boundary;
     c->has_trained = t->view.left >= 0;
     c->step = 0, c->epoch = 0, c->loss = 0, c->n_batches = 0;
+    eg_worker_meet(w, t);
     EG_TRY(worker_restore(w, t));
     WORKER_EACH(w, download, c, t->down);
     return EG_OK;
@@ -394,7 +399,9 @@ eg_status eg_worker_judge(eg_worker *w, const float *param, const float *state,
         EG_TRY(eg_plan_run(plan));
         const float *logits = eg_plan_output(plan, "logits"); /* [rows, outputs] */
         for (int64_t i = 0; i < rows; i++, logits += outputs) {
-            out->right += eg_predict(logits, outputs, NULL, 0) == w->truth[i];
+            out->right +=
+                (!exam->allowed || exam->n_allowed) &&
+                eg_predict(logits, outputs, exam->allowed, exam->n_allowed) == w->truth[i];
             out->right_in_task +=
                 eg_predict(logits, outputs, exam->classes, exam->n_classes) == w->truth[i];
         }

@@ -18,6 +18,7 @@ typedef struct eg_worker {
     eg_program *learn, *judge;
     eg_program *plain;    /* the loss without the parts' terms */
     eg_plan *rows;        /* the plan of the last eg_client_rows */
+    int64_t n_rows;       /* in it */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_optimizer *optimizer;
     float *param, *grad, *state;
@@ -25,6 +26,7 @@ typedef struct eg_worker {
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     int32_t *truth;    /* [judge batch] */
+    uint8_t *met;      /* [n_classes]: what rows of unknown task may be taken for */
 } eg_worker;
 
 /* Makes the programs behind eg_client_look. */
@@ -46,6 +48,7 @@ typedef struct eg_turn {
     int64_t id, round;
     uint64_t seed;
     eg_view view;
+    const eg_cursor *cursor; /* before this round */
     bool told_boundary, own; /* own: it goes on from its own model, if it has one */
     const eg_bundle *down, *kept;
     eg_bundle *up, *keep; /* filled */
@@ -55,14 +58,16 @@ eg_status eg_worker_train(eg_worker *w, const eg_turn *turn);
 /* The parts' second exchange: the client at the new global model, what it kept put back. */
 eg_status eg_worker_phase(eg_worker *w, const eg_turn *turn);
 
-/* A test: n samples of a task, and the task's own classes. */
+/* A test: n samples of a task, the task's own classes, and those a model may answer with. */
 typedef struct eg_exam {
-    int64_t task, n, n_classes;
+    int64_t task, n, n_classes, n_allowed;
     const int64_t *ids;
     const int32_t *classes;
+    const int32_t *allowed; /* NULL: all */
 } eg_exam;
 
-/* How many are right over all classes (class-IL), and among the task's own (task-IL). */
+/* How many are right over the allowed classes (class-IL), and among the task's own (task-IL).
+ */
 typedef struct eg_score {
     int64_t n, right, right_in_task;
 } eg_score;

@@ -270,6 +270,19 @@ static int64_t cursor_test_visit(const eg_cursor *c, int64_t client, const eg_st
     return n;
 }
 
+int64_t eg_cursor_test_of(const eg_cursor *c, int64_t client, int64_t t, int64_t *ids)
+{
+    const eg_scenario *s = c->s;
+    int64_t n = 0;
+    EG_ASSERT(s->test_parts > 0 && client >= 0 && client < s->n_clients);
+    for (int64_t i = 0; i <= c->clients[client].stage; i++) {
+        const eg_stage *g = eg_scenario_stage(s, client, i);
+        if (g->n > 0 && s->spans[g->first_span].task == t)
+            n += cursor_test_visit(c, client, g, ids + n);
+    }
+    return n;
+}
+
 int64_t eg_cursor_test(const eg_cursor *c, int64_t client, int64_t *ids)
 {
     const eg_scenario *s = c->s;

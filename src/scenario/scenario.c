@@ -41,6 +41,11 @@ int64_t eg_scenario_pad(const eg_scenario *s)
     return s->common.pad;
 }
 
+bool eg_scenario_streams(const eg_scenario *s)
+{
+    return s->test_parts > 0;
+}
+
 eg_status eg_scenario_require(const eg_scenario *s, const char *who, unsigned needs)
 {
     static const struct {
