@@ -36,6 +36,10 @@ typedef struct eg_federation {
     double accuracy; /* the last mean measured; -1: none yet */
 } eg_federation;
 
+/* Refuses a run in which a client's last batch will be a single sample, if the network cannot
+ * be trained on one, as far as it can be known before the first round. */
+eg_status eg_federation_check_batches(const eg_federation *f);
+
 /* One round of training and aggregation, logged. */
 eg_status eg_federation_round(eg_federation *f);
 

@@ -73,6 +73,7 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     EG_TRY(eg_feed_open(e, how->seed, how->data_dir, &f->feed));
     EG_TRY(run_check_needs(f));
     EG_TRY(run_open_model(f));
+    EG_TRY(eg_federation_check_batches(f));
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int want = how->workers > 0 ? how->workers : cores > 0 ? (int)cores : 1;
     want = want > EG_MAX_WORKERS ? EG_MAX_WORKERS : want;

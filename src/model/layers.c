@@ -60,6 +60,12 @@ eg_node *eg_batch_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_nod
     eg_node *var = eg_state(g, p, layer_tensor(name, "running_var").text, c, one);
     if (!eg_graph_training(g))
         return eg_batch_norm_eval(g, x, mean, var, weight, bias, eps);
+    if (eg_shape_size(x->shape) == x->shape.dim[1])
+        return eg_poison(
+            g, EG_ESHAPE,
+            "batch norm '%s' has one value a channel, which has no variance; train "
+            "it on two samples or more at a time",
+            name);
     return eg_batch_norm(g, x, eg_channel_stats(g, x, mean, var, momentum), weight, bias, eps);
 }
 

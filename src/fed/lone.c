@@ -1,0 +1,67 @@
+/* lone.c - batches of a single sample, foreseen for networks that cannot learn from one.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/federation.h"
+
+/* What the network says to one sample in its training form. */
+static eg_status lone_try(const eg_net *net)
+{
+    const eg_net_spec *n = eg_net_spec_of(net);
+    eg_graph *g;
+    EG_TRY(eg_graph_new(&g));
+    eg_net_forward(net, g, eg_input(g, "x", eg_dims(1, n->channels, n->height, n->width)));
+    eg_status s = eg_graph_status(g);
+    eg_graph_free(g);
+    return s;
+}
+
+/* Whether the batches are those of the scenario: parts may add samples or rows, train in their
+ * own way, or leave rounds out. */
+static bool lone_can_be_known(const eg_experiment *e)
+{
+    for (size_t i = 0; i < e->n_parts; i++) {
+        const eg_method *m = e->parts[i].method;
+        if (m->samples || m->extra || m->train || m->wants_round)
+            return false;
+    }
+    return true;
+}
+
+/* The first client of the round whose last batch is one sample; -1 if there is none. */
+static int64_t lone_client(const eg_cursor *c, int64_t batch, int64_t *n)
+{
+    int64_t n_selected;
+    const int32_t *selected = eg_cursor_selected(c, &n_selected);
+    for (int64_t i = 0; i < n_selected; i++) {
+        eg_view view;
+        if (eg_cursor_view(c, selected[i], &view) && view.n_padded % batch == 1 % batch) {
+            *n = view.n_padded;
+            return selected[i];
+        }
+    }
+    return -1;
+}
+
+eg_status eg_federation_check_batches(const eg_federation *f)
+{
+    int64_t batch = f->e->train.batch, rounds = eg_scenario_n_rounds(f->feed.scenario), n = 0;
+    if (!lone_can_be_known(f->e))
+        return EG_OK;
+    eg_status s = lone_try(f->net);
+    if (s != EG_ESHAPE)
+        return s;
+    eg_cursor *c;
+    EG_TRY(eg_cursor_new(f->feed.scenario, &c));
+    int64_t client = -1, round = 0;
+    for (; round < rounds && client < 0; round++, eg_cursor_next(c))
+        client = lone_client(c, batch, &n);
+    eg_cursor_free(c);
+    if (client < 0)
+        return EG_OK;
+    EG_TRY(eg_blame(lone_try(f->net),
+                    "client %lld has %lld samples in round %lld, so its last batch of up to "
+                    "%lld has one; change train.batch%s",
+                    (long long)client, (long long)n, (long long)round, (long long)batch,
+                    batch > 1 ? ", or set scenario.pad to it" : ""));
+    return EG_OK;
+}
