@@ -349,6 +349,9 @@ static void test_every_rule_repeats_and_resumes(void **state)
         assert_ok(fixture_run(runs, rules[i], 2, 2, path));
         fixture_hash(path, again);
         assert_string_equal(hash[i], again);
+        assert_ok(fixture_run(runs, rules[i], -2, 0, path));
+        fixture_hash(path, again);
+        assert_string_equal(hash[i], again);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(hash[i], hash[k]);
     }

@@ -41,7 +41,8 @@ static inline bool fixture_stop(void *context, const eg_progress *p)
     return p->round < *(const int64_t *)context;
 }
 
-/* Runs it with seed 3, stopped and resumed after `stop` rounds; path: its folder. */
+/* Runs it with seed 3, stopped and resumed after `stop` rounds; path: its folder. Workers below
+ * 0: so many processes of their own. */
 static inline eg_status fixture_run(const char *text, const char *set, int workers,
                                     int64_t stop, char path[512])
 {
@@ -51,7 +52,7 @@ static inline eg_status fixture_run(const char *text, const char *set, int worke
     bool stopped = false;
     snprintf(out, sizeof out, "%s/runs%d", fixture_folder, number++);
     assert_ok(fixture_load(text, set, &e));
-    eg_run_how how = {.seed = 3, .workers = workers, .out = out};
+    eg_run_how how = {.seed = 3, .workers = abs(workers), .wire = workers < 0, .out = out};
     if (stop) {
         how.progress = fixture_stop, how.context = &stop;
         assert_ok(eg_experiment_run(e, &how, path, &stopped));
