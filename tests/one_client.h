@@ -53,6 +53,7 @@ static inline void one_client_train(one_client *o)
     eg_bundle *keep;
     eg_turn turn = {.round = eg_cursor_round(o->cursor),
                     .seed = ONE_CLIENT_SEED,
+                    .cursor = o->cursor,
                     .down = o->down,
                     .kept = o->kept};
     assert_true(eg_cursor_view(o->cursor, 0, &turn.view));

@@ -143,6 +143,11 @@ eg_status eg_client_gradient(eg_client *c);
  * [n_params] is the core's, valid until a part asks for a gradient again. */
 eg_status eg_client_gradient_beside(eg_client *c, const float **out);
 
+/* In a loss hook: logits of rows that the part sees apart from the batch, as a loss may use
+ * them. Outputs of classes that do not count (train.classes) are masked; those are what rows of
+ * unknown task may be taken for. */
+eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
+
 /* The rows of n training samples as the network is fed them, without random crops and flips:
  * x [n, c, h, w], labels [n]. */
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);

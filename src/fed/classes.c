@@ -51,13 +51,26 @@ eg_node *eg_worker_masked(const eg_worker *w, eg_graph *g, eg_node *logits)
     return eg_add(g, logits, eg_input(g, "mask", eg_node_shape(logits)));
 }
 
+eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits)
+{
+    eg_worker *w = c->worker;
+    if (w->e->train.classes == EG_CLASSES_ALL)
+        return logits;
+    if (!w->counted)
+        w->counted = eg_input(g, "counted", eg_dims(c->n_classes));
+    return eg_add(g, logits, w->counted);
+}
+
 void eg_worker_mask(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
                     int64_t rows)
 {
     int64_t classes = w->client.n_classes;
     bool by_task = w->e->train.classes == EG_CLASSES_TASK;
-    float *mask = eg_plan_input(plan, "mask"); /* [rows, classes] */
+    float *mask = eg_plan_input(plan, "mask");       /* [rows, classes] */
+    float *counted = eg_plan_input(plan, "counted"); /* [classes] */
     const float *labels = eg_plan_input(plan, "labels");
+    for (int64_t k = 0; counted && k < classes; k++)
+        counted[k] = w->met[k] ? 0 : EG_MASKED;
     for (int64_t i = 0; mask && i < rows; i++, mask += classes) {
         const int32_t *own;
         for (int64_t k = 0; k < classes; k++)

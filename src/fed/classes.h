@@ -23,8 +23,8 @@ void eg_worker_meet(eg_worker *w, const eg_turn *t);
 /* The logits as the loss sees them: a plan's input "mask" is added if classes are left out. */
 eg_node *eg_worker_masked(const eg_worker *w, eg_graph *g, eg_node *logits);
 
-/* Fills that input once the labels are there. The first n rows are these samples; of the others
- * the task is not known. */
+/* Fills that input, and the one of eg_client_counted, once the labels are there. The first n
+ * rows are these samples; of the others the task is not known. */
 void eg_worker_mask(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
                     int64_t rows);
 

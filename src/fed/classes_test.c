@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/fixture.h"
+#include "one_client.h"
 
 #include "fed/classes.h"
 
@@ -254,6 +255,42 @@ static void test_a_look_sees_the_restricted_loss(void **state)
     bench_close(&b);
 }
 
+/* How many biases of classes that never came have moved after two rounds of the first task. */
+static int moved_biases(const char *set)
+{
+    static const char replay[] =
+        "name: t\n"
+        "data: {name: blobs, train: 120, test: 60, classes: 6}\n"
+        "model: {name: mlp, depth: 0}\n"
+        "scenario: {kind: class-incremental, clients: 1, tasks: 3, rounds: 2, partition: iid}\n"
+        "memory: {kind: reservoir, size: 10}\n"
+        "train: {batch: 10, lr: 0.1}\n"
+        "derpp: {alpha: 0, beta: 1}\n"
+        "runs: [{label: a, method: der++}]\n";
+    one_client o;
+    float before[CLASSES];
+    int moved = 0;
+    one_client_open(&o, replay, set);
+    size_t at = eg_params_at(eg_net_params(o.net), 1)->offset;
+    memcpy(before, o.worker.param + at, sizeof before);
+    one_client_train(&o);
+    one_client_train(&o);
+    for (int k = 2; k < CLASSES; k++)
+        moved += o.worker.param[at + (size_t)k] != before[k];
+    assert_true(o.worker.param[at] != before[0]);
+    one_client_close(&o);
+    return moved;
+}
+
+static void test_rows_apart_from_the_batch_are_restricted_too(void **state)
+{
+    (void)state;
+    assert_int_equal(moved_biases("train.classes=all"), 4);
+    assert_int_equal(moved_biases("train.classes=seen"), 0);
+    assert_int_equal(moved_biases("train.classes=client"), 0);
+    assert_int_equal(moved_biases("train.classes=task"), 0);
+}
+
 static void test_answers_are_restricted(void **state)
 {
     (void)state;
@@ -365,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_replayed_rows_see_what_the_client_met),
         cmocka_unit_test(test_without_a_rule_there_is_no_mask),
         cmocka_unit_test(test_a_look_sees_the_restricted_loss),
+        cmocka_unit_test(test_rows_apart_from_the_batch_are_restricted_too),
         cmocka_unit_test(test_answers_are_restricted),
         cmocka_unit_test(test_evaluation_follows_what_was_seen),
         cmocka_unit_test(test_every_rule_repeats_and_resumes),

@@ -35,6 +35,7 @@ static void worker_record_learning(void *context, eg_graph *g, int64_t batch)
 {
     eg_worker *w = context;
     eg_node *loss = worker_loss(w, g, batch);
+    w->counted = NULL;
     for (size_t i = 0; i < w->e->n_parts; i++)
         if (w->e->parts[i].method->loss)
             loss = w->e->parts[i].method->loss(w->states[i], &w->client, g, loss);

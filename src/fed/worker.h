@@ -27,6 +27,7 @@ typedef struct eg_worker {
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     int32_t *truth;    /* [judge batch] */
     uint8_t *met;      /* [n_classes]: what rows of unknown task may be taken for */
+    eg_node *counted;  /* while a loss is recorded: the input that says so; NULL: none yet */
 } eg_worker;
 
 /* Makes the programs behind eg_client_look. */

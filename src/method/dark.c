@@ -43,7 +43,7 @@ eg_node *eg_dark_loss(const eg_dark *d, const eg_dark_names *names, eg_client *c
     }
     if (rows > 0 && d->beta > 0) {
         eg_node *labels = eg_input(g, names->labels, eg_dims(rows));
-        eg_node *now = dark_logits(c, g, names->second_x, rows);
+        eg_node *now = eg_client_counted(c, g, dark_logits(c, g, names->second_x, rows));
         loss = dark_add(g, loss, d->beta, eg_cross_entropy(g, now, labels, NULL));
     }
     return loss;
