@@ -4,8 +4,10 @@
  * A run names a list of parts; hooks fire in that order. A part fills only the hooks it needs,
  * all may be NULL. Its state is `size` zeroed bytes, one for each client and one for the
  * server, that the core allocates, fills with the options (which come first in the struct) and
- * frees after fini. What a client's part must remember from round to round it writes into a
- * bundle (keep) and reads back (recall): between rounds a client exists only as bytes.
+ * frees after fini, which must bear a state that was never used. A client's state lasts for one
+ * turn: a round's training, or its second exchange. What a client's part must remember from
+ * round to round it writes into a bundle (keep) and reads back (recall): between rounds a
+ * client exists only as bytes.
  *
  * A client's hooks run on one worker thread, with nothing shared; the server's on one thread.
  */
@@ -147,6 +149,10 @@ eg_status eg_client_gradient_beside(eg_client *c, const float **out);
  * them. Outputs of classes that do not count (train.classes) are masked; those are what rows of
  * unknown task may be taken for. */
 eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
+
+/* The gradient of the mean plain loss of n training samples in eval form (no dropout, running
+ * statistics) at the client's model, written into c->grad. */
+eg_status eg_client_eval_gradient(eg_client *c, const eg_sample *samples, int64_t n);
 
 /* The rows of n training samples as the network is fed them, without random crops and flips:
  * x [n, c, h, w], labels [n]. */

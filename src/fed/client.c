@@ -42,6 +42,14 @@ eg_status eg_client_gradient(eg_client *c)
     return EG_OK;
 }
 
+eg_status eg_client_eval_gradient(eg_client *c, const eg_sample *samples, int64_t n)
+{
+    eg_plan *plan;
+    EG_TRY(eg_program_plan(c->worker->eval, n, &plan));
+    eg_client_feed(c, samples, n, eg_plan_input(plan, "x"), eg_plan_input(plan, "labels"));
+    return eg_plan_run(plan);
+}
+
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels)
 {
     eg_feed_train(c->worker->feed, samples, n, NULL, x, labels);
@@ -76,9 +84,22 @@ static void client_record_norms(void *context, eg_graph *g, int64_t batch)
     client_record_look(context, g, batch, true);
 }
 
+/* The plain loss and its gradient in eval form. */
+static void client_record_eval(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_worker *w = context;
+    const eg_feed *f = w->feed;
+    eg_graph_set_training(g, false);
+    eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
+    eg_node *labels = eg_input(g, "labels", eg_dims(batch));
+    eg_net_backward(w->net, g, eg_cross_entropy(g, eg_net_forward(w->net, g, x), labels, NULL));
+}
+
 eg_status eg_client_open_looks(eg_worker *w)
 {
     static const eg_recorder records[] = {client_record_outputs, client_record_norms};
+    EG_TRY(eg_program_new(client_record_eval, w, 4, &w->eval));
+    EG_TRY(eg_program_bind(w->eval, eg_net_params(w->net), w->param, w->grad, w->state));
     for (int i = 0; i < 2; i++) {
         EG_TRY(eg_program_new(records[i], w, 4, &w->looks[i]));
         EG_TRY(eg_program_bind(w->looks[i], eg_net_params(w->net), w->param, NULL, w->state));

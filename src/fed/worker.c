@@ -94,11 +94,21 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     return EG_OK;
 }
 
+/* Ends what a part had for a turn: its state may own memory. */
+static void worker_end_part(eg_worker *w, size_t i)
+{
+    if (w->states[i] && w->e->parts[i].method->fini)
+        w->e->parts[i].method->fini(w->states[i]);
+}
+
 void eg_worker_close(eg_worker *w)
 {
+    for (size_t i = 0; w->e && i < w->e->n_parts; i++)
+        worker_end_part(w, i);
     eg_program_free(w->learn);
     eg_program_free(w->judge);
     eg_program_free(w->plain);
+    eg_program_free(w->eval);
     eg_program_free(w->looks[0]);
     eg_program_free(w->looks[1]);
     eg_optimizer_free(w->optimizer);
@@ -158,9 +168,11 @@ static eg_status worker_restore(eg_worker *w, const eg_turn *t)
 {
     eg_client *c = &w->client;
     size_t n;
-    for (size_t i = 0; i < w->e->n_parts; i++)
+    for (size_t i = 0; i < w->e->n_parts; i++) {
+        worker_end_part(w, i); /* of the turn before; zeroed bytes at first */
         if (w->e->parts[i].method->size)
             memcpy(w->states[i], w->e->parts[i].options, w->e->parts[i].method->size);
+    }
     const float *own = t->kept && t->own ? eg_bundle_find(t->kept, "own.param", &n) : NULL;
     const float *own_state = own ? eg_bundle_find(t->kept, "own.state", &n) : NULL;
     c->global = own && !worker_is_personal(w) ? own : eg_bundle_find(t->down, "param", &n);

@@ -19,6 +19,7 @@ typedef struct eg_worker {
     eg_program *plain;    /* the loss without the parts' terms */
     eg_plan *rows;        /* the plan of the last eg_client_rows */
     int64_t n_rows;       /* in it */
+    eg_program *eval;     /* the plain loss in eval form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_optimizer *optimizer;
     float *param, *grad, *state;
@@ -30,7 +31,7 @@ typedef struct eg_worker {
     eg_node *counted;  /* while a loss is recorded: the input that says so; NULL: none yet */
 } eg_worker;
 
-/* Makes the programs behind eg_client_look. */
+/* Makes the programs behind eg_client_look and eg_client_eval_gradient. */
 eg_status eg_client_open_looks(eg_worker *w);
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
