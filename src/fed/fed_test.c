@@ -141,13 +141,33 @@ static void test_parts_compose_in_pairs(void **state)
         }
 }
 
-static void test_fedprox_without_pull_is_fedavg(void **state)
+static void test_parts_without_strength_are_fedavg(void **state)
 {
     (void)state;
-    write_experiment("- {label: avg, method: fedavg}\n- {label: prox, method: fedprox}\n");
+    static const struct {
+        const char *label, *without, *with, *other; /* settings; other: against the defaults */
+    } parts[] = {
+        {"fedprox", "fedprox.mu=0", "fedprox.mu=1", NULL},
+        {"der", "der.alpha=0", "der.alpha=2", "der.batch=3"},
+        {"ewc", "ewc.lambda=0", "ewc.lambda=10", "ewc.samples=3"},
+        {"fedcurv", "fedcurv.lambda=0", "fedcurv.lambda=0.5", "fedcurv.samples=3"},
+    };
+    write_experiment("- {label: avg, method: fedavg}\n"
+                     "- {label: fedprox, method: fedprox}\n"
+                     "- {label: der, method: der}\n"
+                     "- {label: ewc, method: ewc}\n"
+                     "- {label: fedcurv, method: fedcurv}\n");
     outcome avg = run_label("avg", NULL, 1, 0);
-    assert_string_equal(avg.hash, run_label("prox", "fedprox.mu=0", 2, 0).hash);
-    assert_string_not_equal(avg.hash, run_label("prox", "fedprox.mu=1", 1, 0).hash);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        outcome standard = run_label(parts[i].label, NULL, 1, 0);
+        assert_string_equal(avg.hash, run_label(parts[i].label, parts[i].without, 2, 0).hash);
+        assert_string_not_equal(avg.hash, standard.hash);
+        assert_string_not_equal(standard.hash,
+                                run_label(parts[i].label, parts[i].with, 1, 0).hash);
+        if (parts[i].other)
+            assert_string_not_equal(standard.hash,
+                                    run_label(parts[i].label, parts[i].other, 1, 0).hash);
+    }
 }
 
 static void test_the_seed_and_every_setting_matter(void **state)
@@ -395,7 +415,7 @@ int main(void)
         cmocka_unit_test(test_one_client_is_central_training),
         cmocka_unit_test(test_one_client_that_keeps_its_optimiser_is_never_interrupted),
         cmocka_unit_test(test_a_kept_optimiser_survives_stop_and_wire),
-        cmocka_unit_test(test_fedprox_without_pull_is_fedavg),
+        cmocka_unit_test(test_parts_without_strength_are_fedavg),
         cmocka_unit_test(test_every_method_repeats_resumes_and_shares_work),
         cmocka_unit_test(test_parts_compose_in_pairs),
         cmocka_unit_test(test_the_seed_and_every_setting_matter),

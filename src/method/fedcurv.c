@@ -1,0 +1,240 @@
+/* fedcurv.c - FedCurv: clients hold what the others need (Shoham et al., 2019,
+ * arXiv:1910.07796). SPDX-License-Identifier: Apache-2.0
+ *
+ * Client k: after training it uploads the diagonal Fisher F_k of its data of the round at its
+ * weights w_k (method/fisher.h), and F_k w_k. In its next round its loss gains
+ * lambda sum_{j != k} (w - w_j)^T F_j (w - w_j), over the others of the last round that brought
+ * uploads: the gradient is 2 lambda (w sum F_j - sum F_j w_j). Server: sends the sums over all,
+ * and the usual mean.
+ *
+ * A client keeps its last upload and takes it off the sums, if it is in them, which only the
+ * server knows: the client may have been absent that round, or its upload left out. So the
+ * server needs two vectors, however many clients there are.
+ */
+#include <engram/method.h>
+
+#include "base/base.h"
+#include "method/fisher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* sum F_j and sum F_j w_j, or one client's terms of them; [n_params] each, or both NULL. */
+typedef struct fedcurv_pair {
+    const float *fisher, *pull;
+} fedcurv_pair;
+
+typedef struct fedcurv {
+    double lambda;
+    int64_t samples;
+    /* client, all borrowed */
+    fedcurv_pair all; /* from the server */
+    fedcurv_pair own; /* its last upload */
+    bool is_counted;  /* own is part of all */
+    /* server */
+    float *fisher, *pull; /* [n_params], the sums; NULL before the first upload */
+    int64_t round;        /* whose they are */
+    int64_t *counted;     /* [n_counted]: clients that are in them */
+    size_t n_counted, cap_counted;
+} fedcurv;
+
+static const eg_opt fedcurv_opts[] = {
+    EG_OPT_REAL(fedcurv, lambda, 1, 0, 1e9, "strength; 2 lr lambda sum F must stay below 2"),
+    EG_OPT_INT(fedcurv, samples, 256, 0, 1e9, "samples a Fisher is taken of; 0: all"),
+    EG_OPT_END,
+};
+
+static const char fedcurv_fisher[] = "fedcurv.fisher", fedcurv_pull[] = "fedcurv.pull";
+
+static eg_status fedcurv_find(const eg_bundle *from, size_t n_params, fedcurv_pair *out)
+{
+    size_t n, m;
+    out->fisher = eg_bundle_find(from, fedcurv_fisher, &n);
+    out->pull = eg_bundle_find(from, fedcurv_pull, &m);
+    if (n != m || (out->fisher && n != n_params))
+        return eg_fail(EG_ESHAPE, "Fishers of %zu and %zu values, not %zu", n, m, n_params);
+    return EG_OK;
+}
+
+static eg_status fedcurv_add(eg_bundle *to, fedcurv_pair p, size_t n_params)
+{
+    if (!p.fisher)
+        return EG_OK;
+    EG_TRY(eg_bundle_add_flat(to, fedcurv_fisher, p.fisher, n_params));
+    return eg_bundle_add_flat(to, fedcurv_pull, p.pull, n_params);
+}
+
+static eg_status fedcurv_recall(void *self, eg_client *c, const eg_bundle *from)
+{
+    fedcurv *f = self;
+    return fedcurv_find(from, c->n_params, &f->own);
+}
+
+static eg_status fedcurv_download(void *self, eg_client *c, const eg_bundle *from)
+{
+    fedcurv *f = self;
+    double counted;
+    EG_TRY(fedcurv_find(from, c->n_params, &f->all));
+    f->is_counted = eg_bundle_scalar_of(from, "fedcurv.counted", &counted) && counted != 0;
+    if (f->is_counted && !f->own.fisher)
+        return eg_fail(EG_ENOENT, "the server counts a Fisher this client does not have");
+    return EG_OK;
+}
+
+static eg_status fedcurv_grad(void *self, eg_client *c)
+{
+    const fedcurv *f = self;
+    const float twice = (float)(2 * f->lambda);
+    const fedcurv_pair a = f->all, o = f->own;
+    if (!a.fisher || f->lambda <= 0)
+        return EG_OK;
+    if (f->is_counted)
+        for (size_t i = 0; i < c->n_params; i++)
+            c->grad[i] +=
+                twice * (c->param[i] * (a.fisher[i] - o.fisher[i]) - (a.pull[i] - o.pull[i]));
+    else
+        for (size_t i = 0; i < c->n_params; i++)
+            c->grad[i] += twice * (c->param[i] * a.fisher[i] - a.pull[i]);
+    return EG_OK;
+}
+
+static eg_status fedcurv_upload(void *self, eg_client *c, eg_bundle *to)
+{
+    fedcurv *f = self;
+    float *fisher, *pull;
+    if (f->lambda <= 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_room(to, fedcurv_fisher, eg_dims((int64_t)c->n_params), &fisher));
+    EG_TRY(eg_bundle_room(to, fedcurv_pull, eg_dims((int64_t)c->n_params), &pull));
+    EG_TRY(eg_fisher(c, c->view.spans, c->view.n_spans, f->samples, fisher));
+    for (size_t i = 0; i < c->n_params; i++)
+        pull[i] = fisher[i] * c->param[i];
+    f->own = (fedcurv_pair){fisher, pull};
+    return EG_OK;
+}
+
+static eg_status fedcurv_keep(void *self, eg_client *c, eg_bundle *to)
+{
+    const fedcurv *f = self;
+    return fedcurv_add(to, f->own, c->n_params);
+}
+
+static bool fedcurv_counts(const fedcurv *f, int64_t client)
+{
+    for (size_t i = 0; i < f->n_counted; i++)
+        if (f->counted[i] == client)
+            return true;
+    return false;
+}
+
+static eg_status fedcurv_send(void *self, eg_server *s, int64_t client, eg_bundle *to)
+{
+    const fedcurv *f = self;
+    if (f->n_counted == 0)
+        return EG_OK;
+    EG_TRY(fedcurv_add(to, (fedcurv_pair){f->fisher, f->pull}, s->n_params));
+    return eg_bundle_scalar(to, "fedcurv.counted", fedcurv_counts(f, client));
+}
+
+/* Makes room for the sums of a round, or empties those of an earlier one. */
+static eg_status fedcurv_begin_sums(fedcurv *f, const eg_server *s)
+{
+    if (f->n_counted > 0 && f->round == s->round)
+        return EG_OK;
+    if (!f->fisher)
+        EG_TRY(eg_alloc(s->n_params, sizeof *f->fisher, &f->fisher));
+    if (!f->pull)
+        EG_TRY(eg_alloc(s->n_params, sizeof *f->pull, &f->pull));
+    memset(f->fisher, 0, s->n_params * sizeof *f->fisher);
+    memset(f->pull, 0, s->n_params * sizeof *f->pull);
+    f->n_counted = 0;
+    f->round = s->round;
+    return EG_OK;
+}
+
+static eg_status fedcurv_count(fedcurv *f, int64_t client)
+{
+    EG_TRY(eg_grow(&f->counted, f->n_counted, &f->cap_counted, sizeof *f->counted));
+    f->counted[f->n_counted++] = client;
+    return EG_OK;
+}
+
+static void fedcurv_sum(fedcurv *f, fedcurv_pair p, size_t n_params)
+{
+    for (size_t i = 0; i < n_params; i++) {
+        f->fisher[i] += p.fisher[i];
+        f->pull[i] += p.pull[i];
+    }
+}
+
+static eg_status fedcurv_collect(void *self, eg_server *s, int64_t client,
+                                 const eg_bundle *from)
+{
+    fedcurv *f = self;
+    fedcurv_pair p;
+    EG_TRY(fedcurv_find(from, s->n_params, &p));
+    if (!p.fisher)
+        return EG_OK;
+    EG_TRY(fedcurv_begin_sums(f, s));
+    fedcurv_sum(f, p, s->n_params);
+    return fedcurv_count(f, client);
+}
+
+static eg_status fedcurv_save(void *self, eg_server *s, eg_bundle *to)
+{
+    const fedcurv *f = self;
+    if (f->n_counted == 0)
+        return EG_OK;
+    float *clients;
+    EG_TRY(fedcurv_add(to, (fedcurv_pair){f->fisher, f->pull}, s->n_params));
+    EG_TRY(eg_bundle_scalar(to, "fedcurv.round", (double)f->round));
+    EG_TRY(eg_bundle_room(to, "fedcurv.clients", eg_dims((int64_t)f->n_counted), &clients));
+    for (size_t i = 0; i < f->n_counted; i++)
+        clients[i] = (float)f->counted[i]; /* exact below 2^24 */
+    return EG_OK;
+}
+
+static eg_status fedcurv_load(void *self, eg_server *s, const eg_bundle *from)
+{
+    fedcurv *f = self;
+    fedcurv_pair p;
+    size_t n;
+    double round;
+    EG_TRY(fedcurv_find(from, s->n_params, &p));
+    if (!p.fisher)
+        return EG_OK;
+    const float *clients = eg_bundle_find(from, "fedcurv.clients", &n);
+    if (!clients || !eg_bundle_scalar_of(from, "fedcurv.round", &round))
+        return eg_fail(EG_EFORMAT, "the checkpoint's Fishers have no round or no clients");
+    EG_TRY(fedcurv_begin_sums(f, s));
+    fedcurv_sum(f, p, s->n_params);
+    f->round = (int64_t)round;
+    for (size_t i = 0; i < n; i++)
+        EG_TRY(fedcurv_count(f, (int64_t)clients[i]));
+    return EG_OK;
+}
+
+static void fedcurv_fini(void *self)
+{
+    fedcurv *f = self;
+    free(f->fisher);
+    free(f->pull);
+    free(f->counted);
+}
+
+const eg_method eg_method_fedcurv = {
+    .name = "fedcurv",
+    .help = "holds each client to what the others' data need, by their Fisher information",
+    .size = sizeof(fedcurv),
+    .opts = fedcurv_opts,
+    .download = fedcurv_download,
+    .grad = fedcurv_grad,
+    .upload = fedcurv_upload,
+    .keep = fedcurv_keep,
+    .recall = fedcurv_recall,
+    .send = fedcurv_send,
+    .collect = fedcurv_collect,
+    .save = fedcurv_save,
+    .load = fedcurv_load,
+    .fini = fedcurv_fini,
+};
