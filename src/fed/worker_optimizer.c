@@ -1,5 +1,5 @@
-/* worker_optimizer.c - a worker's optimiser: made as the experiment says, and what a client
- * keeps of it from round to round, if it keeps it. SPDX-License-Identifier: Apache-2.0
+/* worker_optimizer.c - a worker's optimiser, and what a client keeps of it between rounds.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/worker.h"
 
