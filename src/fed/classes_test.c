@@ -252,6 +252,10 @@ static void test_a_look_sees_the_restricted_loss(void **state)
     for (size_t i = 0; i < sizeof grad / sizeof *grad; i++)
         sum += grad[i] * grad[i];
     assert_near(norm, sum, 1e-4);
+    assert_ok(eg_client_eval_gradient(&b.worker.client, &sample, 1));
+    const float *biases = b.worker.grad + eg_params_at(eg_net_params(b.net), 1)->offset;
+    for (int k = 0; k < CLASSES; k++)
+        assert_near(biases[k], grad[k * (DIM + 1) + DIM], 1e-5);
     bench_close(&b);
 }
 

@@ -47,6 +47,7 @@ eg_status eg_client_eval_gradient(eg_client *c, const eg_sample *samples, int64_
     eg_plan *plan;
     EG_TRY(eg_program_plan(c->worker->eval, n, &plan));
     eg_client_feed(c, samples, n, eg_plan_input(plan, "x"), eg_plan_input(plan, "labels"));
+    eg_worker_mask(c->worker, plan, samples, n, n);
     return eg_plan_run(plan);
 }
 
@@ -92,7 +93,8 @@ static void client_record_eval(void *context, eg_graph *g, int64_t batch)
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
     eg_node *labels = eg_input(g, "labels", eg_dims(batch));
-    eg_net_backward(w->net, g, eg_cross_entropy(g, eg_net_forward(w->net, g, x), labels, NULL));
+    eg_node *logits = eg_worker_masked(w, g, eg_net_forward(w->net, g, x));
+    eg_net_backward(w->net, g, eg_cross_entropy(g, logits, labels, NULL));
 }
 
 eg_status eg_client_open_looks(eg_worker *w)
