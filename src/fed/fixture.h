@@ -94,6 +94,21 @@ static inline void fixture_hash(const char *path, char hash[65])
     eg_json_free(summary);
 }
 
+/* A whole number of an event, or of a list in it. */
+static inline int64_t fixture_int(const eg_json *v)
+{
+    int64_t value;
+    assert_ok(eg_json_int(v, &value));
+    return value;
+}
+
+static inline double fixture_real(const eg_json *v)
+{
+    double value;
+    assert_ok(eg_json_real(v, &value));
+    return value;
+}
+
 static inline eg_events *fixture_events(const char *path)
 {
     char file[1024];

@@ -26,6 +26,18 @@ typedef struct heard {
     double right;
 } heard;
 
+static void hear_one(const eg_json *e, heard *out)
+{
+    assert_int_equal(out->met, 0); /* one evaluation a round */
+    out->met = fixture_int(eg_json_get(e, "met"));
+    for (size_t t = 0; t < TASKS; t++) {
+        int64_t n = fixture_int(eg_json_at(eg_json_get(e, "n"), t));
+        if (n > 0)
+            out->right += (double)n * fixture_real(eg_json_at(eg_json_get(e, "accuracy"), t));
+        out->n += n;
+    }
+}
+
 /* Fills out [ROUNDS + 1, CLIENTS] and returns how many evaluations of the server there were. */
 static int64_t hear(const char *path, heard *out)
 {
@@ -33,27 +45,12 @@ static int64_t hear(const char *path, heard *out)
     int64_t server = 0;
     size_t at = 0;
     for (const eg_json *e; (e = eg_events_next(events, "eval", &at));) {
-        int64_t round, who, n;
-        double a;
-        assert_ok(eg_json_int(eg_json_get(e, "round"), &round));
-        if (eg_json_kind_of(eg_json_get(e, "who")) == EG_JSON_TEXT) {
+        const eg_json *who = eg_json_get(e, "who");
+        if (eg_json_kind_of(who) == EG_JSON_TEXT)
             server++;
-            continue;
-        }
-        if (!eg_json_get(e, "met"))
-            continue; /* the untrained model */
-        assert_ok(eg_json_int(eg_json_get(e, "who"), &who));
-        heard *h = &out[round * CLIENTS + who];
-        assert_int_equal(h->met, 0); /* one evaluation a round */
-        assert_ok(eg_json_int(eg_json_get(e, "met"), &h->met));
-        for (size_t t = 0; t < TASKS; t++) {
-            assert_ok(eg_json_int(eg_json_at(eg_json_get(e, "n"), t), &n));
-            if (n == 0)
-                continue;
-            assert_ok(eg_json_real(eg_json_at(eg_json_get(e, "accuracy"), t), &a));
-            h->n += n;
-            h->right += a * (double)n;
-        }
+        else if (eg_json_get(e, "met")) /* else the untrained model */
+            hear_one(e,
+                     &out[fixture_int(eg_json_get(e, "round")) * CLIENTS + fixture_int(who)]);
     }
     eg_events_free(events);
     return server;
@@ -65,14 +62,10 @@ static void count_turns(const char *path, int64_t *out)
     eg_events *events = fixture_events(path);
     size_t at = 0;
     for (const eg_json *e; (e = eg_events_next(events, "round", &at));) {
-        int64_t round, c;
         const eg_json *clients = eg_json_get(e, "clients");
-        assert_ok(eg_json_int(eg_json_get(e, "round"), &round));
-        for (size_t i = 0; i < eg_json_count(clients); i++) {
-            assert_ok(eg_json_int(eg_json_at(clients, i), &c));
-            for (int64_t r = round; r <= ROUNDS; r++)
-                out[r * CLIENTS + c]++;
-        }
+        for (size_t i = 0; i < eg_json_count(clients); i++)
+            for (int64_t r = fixture_int(eg_json_get(e, "round")); r <= ROUNDS; r++)
+                out[r * CLIENTS + fixture_int(eg_json_at(clients, i))]++;
     }
     eg_events_free(events);
 }
