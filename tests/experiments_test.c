@@ -1,0 +1,91 @@
+/* experiments_test.c - every run of every file under experiments/ can be loaded.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * No data are needed: settings, parts, options and the names of published figures are checked.
+ */
+#include "files.h"
+#include "test.h"
+
+#include <engram/fed.h>
+#include <engram/method.h>
+
+#include "report/run.h"
+
+/* Published figures stand beside labels that are there and metrics that are known. */
+static void check_published(const char *path, const eg_run_list *runs)
+{
+    eg_published *list;
+    size_t n;
+    if (eg_published_load(path, &list, &n) != EG_OK)
+        fail_msg("%s", eg_error());
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0;
+        while (at < runs->n && strcmp(runs->labels[at], list[i].label) != 0)
+            at++;
+        if (at == runs->n || eg_summary_find(list[i].metric) == EG_SUMMARY_N)
+            fail_msg("%s: '%s' of '%s' stands beside nothing", path, list[i].metric,
+                     list[i].label);
+        if (fabs(list[i].mean) > 1 || list[i].sd > 1)
+            fail_msg("%s: '%s' of '%s' is no percentage", path, list[i].metric, list[i].label);
+    }
+    eg_published_free(list, n);
+}
+
+/* Loads every run; no two have one label. Returns how many there are. */
+static size_t check_file(const char *path)
+{
+    eg_run_list runs;
+    if (eg_run_list_load(path, &runs) != EG_OK)
+        fail_msg("%s", eg_error());
+    for (size_t i = 0; i < runs.n; i++) {
+        eg_experiment *e;
+        if (eg_experiment_load(path, runs.labels[i], 0, NULL, &e) != EG_OK)
+            fail_msg("%s", eg_error());
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(runs.labels[i], runs.labels[k]) == 0)
+                fail_msg("%s: the label '%s' is there twice", path, runs.labels[i]);
+        eg_experiment_free(e);
+    }
+    check_published(path, &runs);
+    size_t n = runs.n;
+    eg_run_list_free(&runs);
+    return n;
+}
+
+/* All .yaml files of a folder and those in it; scenario files have no runs. */
+static size_t check_folder(const char *folder)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        char path[FILES_PATH];
+        struct stat info;
+        const char *end = strrchr(e->d_name, '.');
+        int length = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        assert_true(length < (int)sizeof path);
+        if (e->d_name[0] == '.' || strcmp(e->d_name, "scenarios") == 0)
+            continue;
+        assert_int_equal(stat(path, &info), 0);
+        if (S_ISDIR(info.st_mode))
+            n += check_folder(path);
+        else if (end && strcmp(end, ".yaml") == 0)
+            n += check_file(path);
+    }
+    closedir(d);
+    return n;
+}
+
+static void test_every_run_of_every_experiment_loads(void **state)
+{
+    (void)state;
+    assert_true(check_folder("experiments") > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_run_of_every_experiment_loads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
