@@ -1,5 +1,5 @@
-/* one_client.h - a federation of one, round by round through the real worker, for tests of
- * parts. SPDX-License-Identifier: Apache-2.0
+/* one_client.h - a federation of one, round by round through the real worker.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EG_TEST_ONE_CLIENT_H
 #define EG_TEST_ONE_CLIENT_H

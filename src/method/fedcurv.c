@@ -1,5 +1,5 @@
-/* fedcurv.c - FedCurv: clients hold what the others need (Shoham et al., 2019,
- * arXiv:1910.07796). SPDX-License-Identifier: Apache-2.0
+/* fedcurv.c - FedCurv (Shoham et al., 2019, arXiv:1910.07796): hold what the others need.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Client k: after training it uploads the diagonal Fisher F_k of its data of the round at its
  * weights w_k (method/fisher.h), and F_k w_k. In its next round its loss gains
