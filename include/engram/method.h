@@ -44,12 +44,15 @@ typedef struct eg_client {
     eg_sample *samples; /* what it trains on this round: see the samples hook */
     int64_t n_samples, cap_samples;
 
-    int64_t batch;       /* rows of the current batch, those of extra hooks included */
+    int64_t batch;          /* rows of the current batch, those of extra hooks included */
+    const eg_sample *drawn; /* [n_drawn]: of the batch's first rows; the others are parts' */
+    int64_t n_drawn;
     float *x;            /* [batch, c, h, w], as fed to the network */
     float *labels;       /* [batch] */
     eg_plan *plan;       /* of this batch: where a loss hook's inputs are */
     const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
     int64_t n_classes;   /* outputs of the head */
+    eg_node *features;   /* [batch, d] of the batch, while a loss hook records */
 
     eg_memory *memory; /* NULL unless the experiment declares one */
     double loss;       /* sum over batches of the mean loss; n_batches of them */
@@ -80,6 +83,11 @@ typedef struct eg_method {
     /* Outputs of a second head on the network's features (eg_net_side); NULL: none. One part
      * at most. */
     int64_t (*side)(const void *self, const eg_scenario *s);
+    /* Records outputs [n, n_classes] from features [n, d] in place of the head's, in training
+     * and in tests. tasks [n, n_tasks] is 1 at each task a row may be of: at one if it is
+     * known, else at all that were met. self has its options only. One part at most. */
+    eg_node *(*outputs)(const void *self, const eg_net *net, eg_graph *g, eg_node *features,
+                        eg_node *tasks);
 
     /* Client, in the order they fire. */
     eg_status (*download)(void *self, eg_client *c, const eg_bundle *from);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/classes.h"
+#include "fed/outputs.h"
 
 #include <engram/op.h>
 
@@ -22,6 +23,7 @@ eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels)
     *x = eg_plan_input(c->worker->rows, "x");
     *labels = eg_plan_input(c->worker->rows, "labels");
     c->worker->n_rows = n;
+    eg_outputs_tell(c->worker, c->worker->rows, NULL, 0, n);
     return EG_OK;
 }
 
@@ -48,6 +50,8 @@ eg_status eg_client_eval_gradient(eg_client *c, const eg_sample *samples, int64_
     EG_TRY(eg_program_plan(c->worker->eval, n, &plan));
     eg_client_feed(c, samples, n, eg_plan_input(plan, "x"), eg_plan_input(plan, "labels"));
     eg_worker_mask(c->worker, plan, samples, n, n);
+    eg_outputs_tell(c->worker, plan, samples, n, n);
+    eg_outputs_clear(c->worker);
     return eg_plan_run(plan);
 }
 
@@ -65,7 +69,7 @@ static void client_record_look(eg_worker *w, eg_graph *g, int64_t batch, bool no
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
     eg_node *truth = eg_one_hot(g, eg_input(g, "labels", eg_dims(batch)), classes);
     eg_node *features = eg_net_features(w->net, g, x);
-    eg_node *logits = eg_net_head(w->net, g, features);
+    eg_node *logits = eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN);
     eg_node *losses = eg_cross_entropies(g, eg_worker_masked(w, g, logits), truth);
     eg_output(g, "features", features);
     eg_output(g, "logits", logits);
@@ -93,7 +97,9 @@ static void client_record_eval(void *context, eg_graph *g, int64_t batch)
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
     eg_node *labels = eg_input(g, "labels", eg_dims(batch));
-    eg_node *logits = eg_worker_masked(w, g, eg_net_forward(w->net, g, x));
+    eg_node *features = eg_net_features(w->net, g, x);
+    eg_node *logits =
+        eg_worker_masked(w, g, eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN));
     eg_net_backward(w->net, g, eg_cross_entropy(g, logits, labels, NULL));
 }
 
@@ -136,6 +142,7 @@ eg_status eg_client_look(eg_client *c, const eg_sample *samples, int64_t n, cons
         eg_client_feed(c, samples + at, rows, eg_plan_input(plan, "x"),
                        eg_plan_input(plan, "labels"));
         eg_worker_mask(c->worker, plan, samples + at, rows, rows);
+        eg_outputs_tell(c->worker, plan, samples + at, rows, rows);
         EG_TRY(eg_plan_run(plan));
         client_take(plan, "norms", rows, 1, out->norms ? out->norms + at : NULL);
         client_take(plan, "losses", rows, 1, out->losses ? out->losses + at : NULL);

@@ -265,7 +265,7 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
 /* Two parts that claim one exclusive hook, or want what is not there. */
 eg_status eg_experiment_check(const eg_experiment *e)
 {
-    const eg_method *trains = NULL, *collects = NULL;
+    const eg_method *trains = NULL, *collects = NULL, *sides = NULL, *outputs = NULL;
     if (e->n_parts == 0)
         return eg_fail(EG_EINVAL, "a run needs a method");
     for (size_t i = 0; i < e->n_parts; i++) {
@@ -276,10 +276,18 @@ eg_status eg_experiment_check(const eg_experiment *e)
         if (m->aggregate && collects)
             return eg_fail(EG_EINVAL, "'%s' and '%s' both claim the aggregation",
                            collects->name, m->name);
+        if (m->side && sides)
+            return eg_fail(EG_EINVAL, "'%s' and '%s' both want a second head", sides->name,
+                           m->name);
+        if (m->outputs && outputs)
+            return eg_fail(EG_EINVAL, "'%s' and '%s' both make the outputs", outputs->name,
+                           m->name);
         if (m->needs_memory && e->memory.kind == 0)
             return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->name);
         trains = m->train ? m : trains;
         collects = m->aggregate ? m : collects;
+        sides = m->side ? m : sides;
+        outputs = m->outputs ? m : outputs;
     }
     return EG_OK;
 }

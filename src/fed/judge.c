@@ -4,6 +4,7 @@
  */
 #include "fed/classes.h"
 #include "fed/federation.h"
+#include "fed/outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ typedef struct judge_state {
     eg_federation *f;
     int64_t limit;    /* test samples a task; 0: all */
     bool met;         /* on the clients' cumulative test sets */
+    int64_t period;   /* of the run so far */
     eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
 } judge_state;
 
@@ -53,7 +55,7 @@ static eg_status judge_task(judge_state *j, eg_worker *w, int64_t who, int64_t t
                             const float *param, const float *state, eg_score *out)
 {
     const eg_scenario *s = j->f->feed.scenario;
-    eg_exam exam = {.task = task};
+    eg_exam exam = {.task = task, .period = j->period};
     int64_t *ids;
     int32_t *allowed = NULL; /* [n_classes], and as many marks behind */
     EG_TRY(eg_alloc((size_t)eg_scenario_max_test(s), sizeof *ids, &ids));
@@ -101,10 +103,15 @@ static eg_status judge_client(void *context, eg_worker *w, int64_t client)
     return s;
 }
 
+static int64_t judge_period(const eg_federation *f, int64_t round)
+{
+    return round ? eg_scenario_period(f->feed.scenario, round - 1) : 0;
+}
+
 /* The mean accuracy over the tasks that have been learned by now. */
 static double judge_mean(const eg_federation *f, const eg_score *scores, int64_t round)
 {
-    int64_t period = round ? eg_scenario_period(f->feed.scenario, round - 1) : 0, n = 0;
+    int64_t period = judge_period(f, round), n = 0;
     double sum = 0;
     for (int64_t t = 0; t < f->feed.n_tasks; t++)
         if (scores[t].n > 0 && eg_scenario_learned(f->feed.scenario, t) <= period) {
@@ -124,7 +131,9 @@ static eg_status judge_log(const eg_federation *f, const eg_score *scores, eg_ev
         counts[tasks + t] = scores[t].right;
         counts[2 * tasks + t] = scores[t].right_in_task;
     }
-    bool task_il = eg_scenario_offers(f->feed.scenario) & EG_OFFERS_TASK_CLASSES;
+    /* A part with outputs of its own may use the task where classes do not tell it. */
+    bool task_il =
+        eg_outputs_own(f->e) || eg_scenario_offers(f->feed.scenario) & EG_OFFERS_TASK_CLASSES;
     e->n_tasks = tasks;
     e->n = counts;
     e->correct = counts + tasks;
@@ -155,7 +164,8 @@ static double judge_mean_met(const eg_federation *f, const eg_score *scores)
 eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bool full)
 {
     int64_t n_who = f->personal ? eg_scenario_n_clients(f->feed.scenario) : 1;
-    judge_state j = {.f = f, .limit = full ? 0 : f->e->eval.samples};
+    judge_state j = {
+        .f = f, .limit = full ? 0 : f->e->eval.samples, .period = judge_period(f, round)};
     EG_TRY(eg_alloc((size_t)(n_who * f->feed.n_tasks), sizeof *j.scores, &j.scores));
     eg_crew_job job = {.n = f->personal ? n_who : f->feed.n_tasks,
                        .work = f->personal ? judge_client : judge_server,

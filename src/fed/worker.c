@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/classes.h"
+#include "fed/outputs.h"
 
 #include <engram/metric.h>
 #include <engram/op.h>
@@ -17,9 +18,10 @@ static eg_node *worker_input(const eg_worker *w, eg_graph *g, int64_t batch)
     return eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
 }
 
-static eg_node *worker_loss(const eg_worker *w, eg_graph *g, int64_t batch)
+static eg_node *worker_loss(eg_worker *w, eg_graph *g, int64_t batch)
 {
-    eg_node *logits = eg_net_forward(w->net, g, worker_input(w, g, batch));
+    w->client.features = eg_net_features(w->net, g, worker_input(w, g, batch));
+    eg_node *logits = eg_outputs_record(w, g, w->client.features, EG_OUTPUTS_OPEN);
     eg_output(g, "logits", logits);
     return eg_cross_entropy(g, eg_worker_masked(w, g, logits),
                             eg_input(g, "labels", eg_dims(batch)), NULL);
@@ -27,8 +29,9 @@ static eg_node *worker_loss(const eg_worker *w, eg_graph *g, int64_t batch)
 
 static void worker_record_plain(void *context, eg_graph *g, int64_t batch)
 {
-    const eg_worker *w = context;
+    eg_worker *w = context;
     eg_net_backward(w->net, g, worker_loss(w, g, batch));
+    w->client.features = NULL;
 }
 
 static void worker_record_learning(void *context, eg_graph *g, int64_t batch)
@@ -41,13 +44,17 @@ static void worker_record_learning(void *context, eg_graph *g, int64_t batch)
             loss = w->e->parts[i].method->loss(w->states[i], &w->client, g, loss);
     eg_output(g, "loss", loss);
     eg_net_backward(w->net, g, loss);
+    w->client.features = NULL;
 }
 
 static void worker_record_judging(void *context, eg_graph *g, int64_t batch)
 {
     const eg_worker *w = context;
     eg_graph_set_training(g, false);
-    eg_output(g, "logits", eg_net_forward(w->net, g, worker_input(w, g, batch)));
+    eg_node *features = eg_net_features(w->net, g, worker_input(w, g, batch));
+    eg_output(g, "logits", eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN));
+    if (eg_outputs_own(w->e))
+        eg_output(g, "logits in task", eg_outputs_record(w, g, features, EG_OUTPUTS_TOLD));
 }
 
 /* Outputs that rows of the memory keep, if a part wants them. */
@@ -270,7 +277,9 @@ static eg_status worker_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     const eg_feed *f = w->feed;
     int64_t extras[EG_MAX_PARTS] = {0}, at = n;
     c->batch = n + worker_extras(w, extras);
+    c->drawn = samples, c->n_drawn = n;
     EG_TRY(worker_plan(w));
+    eg_outputs_tell(w, c->plan, samples, n, c->batch);
     eg_rng augment = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_AUGMENT);
     augment.block = c->step << 32;
     eg_feed_train(f, samples, n, &augment, c->x, c->labels);
@@ -282,6 +291,7 @@ static eg_status worker_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     eg_worker_mask(w, c->plan, samples, n, c->batch);
     WORKER_EACH(w, fill, c);
     eg_plan_seed(c->plan, &dropout, c->step);
+    eg_outputs_clear(w);
     EG_TRY(eg_plan_run(c->plan));
     c->logits = eg_plan_output(c->plan, "logits");
     c->loss += (double)*eg_plan_output(c->plan, "loss");
@@ -409,14 +419,17 @@ eg_status eg_worker_judge(eg_worker *w, const float *param, const float *state,
         EG_TRY(eg_program_plan(w->judge, rows, &plan));
         eg_feed_test(w->feed, exam->task, exam->ids + at, rows, eg_plan_input(plan, "x"),
                      w->truth);
+        eg_outputs_ask(w, plan, exam, rows);
         EG_TRY(eg_plan_run(plan));
         const float *logits = eg_plan_output(plan, "logits"); /* [rows, outputs] */
-        for (int64_t i = 0; i < rows; i++, logits += outputs) {
+        const float *in_task = eg_plan_output(plan, "logits in task");
+        in_task = in_task ? in_task : logits;
+        for (int64_t i = 0; i < rows; i++, logits += outputs, in_task += outputs) {
             out->right +=
                 (!exam->allowed || exam->n_allowed) &&
                 eg_predict(logits, outputs, exam->allowed, exam->n_allowed) == w->truth[i];
             out->right_in_task +=
-                eg_predict(logits, outputs, exam->classes, exam->n_classes) == w->truth[i];
+                eg_predict(in_task, outputs, exam->classes, exam->n_classes) == w->truth[i];
         }
     }
     return EG_OK;

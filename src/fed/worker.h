@@ -63,6 +63,7 @@ eg_status eg_worker_phase(eg_worker *w, const eg_turn *turn);
 /* A test: n samples of a task, the task's own classes, and those a model may answer with. */
 typedef struct eg_exam {
     int64_t task, n, n_classes, n_allowed;
+    int64_t period; /* of the run so far: 0 before it begins */
     const int64_t *ids;
     const int32_t *classes;
     const int32_t *allowed; /* NULL: all */
