@@ -1,0 +1,41 @@
+/* shared.c - a shared body with a last layer of its own for every task (Re-Fed's "Shared").
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Client: every task has a linear head over all classes on the network's features; a sample is
+ * trained through its task's, so the others stay as they are. Server: the usual mean.
+ *
+ * Where the task is known (task-IL) its head answers. Where it is not (class-IL, and rows from
+ * a memory), each class takes its largest output of all heads of tasks met so far. The
+ * network's own head is not used.
+ */
+#include <engram/method.h>
+#include <engram/op.h>
+
+/* Below every output, so that a head that is not asked is neither the largest nor learns. */
+static const double shared_closed = 1e4;
+
+static int64_t shared_side(const void *self, const eg_scenario *s)
+{
+    (void)self;
+    return eg_scenario_n_tasks(s) * eg_scenario_n_classes(s);
+}
+
+static eg_node *shared_outputs(const void *self, const eg_net *net, eg_graph *g,
+                               eg_node *features, eg_node *tasks)
+{
+    (void)self;
+    int64_t n = eg_node_shape(tasks).dim[0], n_tasks = eg_node_shape(tasks).dim[1];
+    int64_t classes = eg_net_spec_of(net)->classes;
+    eg_node *heads = eg_reshape(g, eg_net_side(net, g, features), eg_dims(n, n_tasks, classes));
+    eg_node *shift = eg_affine(g, tasks, shared_closed, -shared_closed); /* 0 where asked */
+    eg_node *asked = eg_add(g, heads, eg_reshape(g, shift, eg_dims(n, n_tasks, 1)));
+    return eg_reshape(g, eg_max(g, asked, EG_AXIS(1)), eg_dims(n, classes));
+}
+
+const eg_method eg_method_shared = {
+    .name = "shared",
+    .help = "a shared body with a last layer of its own for every task",
+    .needs = EG_OFFERS_TASK_IDS,
+    .side = shared_side,
+    .outputs = shared_outputs,
+};
