@@ -105,23 +105,23 @@ static void test_wrong_answers_are_refused(void **state)
 {
     (void)state;
     static const struct {
-        int word;
         uint64_t value;
-        eg_status status;
         const char *words;
+        int word;
+        eg_status status;
     } cases[] = {
-        {MAGIC, 1, EG_EFORMAT, "does not begin"},
-        {N_TEXT, 1 << 20, EG_EFORMAT, "does not begin"},
-        {N_UP, (uint64_t)1 << 50, EG_EFORMAT, "is announced"},
-        {N_UP, 3, EG_EFORMAT, ""},
-        {N_UP, 0, EG_EFORMAT, ""},
-        {N_KEEP, UINT64_MAX, EG_EFORMAT, "left something out"},
-        {N_KEEP, 1 << 20, EG_EIO, "ended before"},
-        {ID, 4, EG_EFORMAT, "not asked"},
-        {ROUND, 6, EG_EFORMAT, "not asked"},
-        {WHAT, 99, EG_EFORMAT, "not asked"},
-        {WHAT, (uint64_t)-1, EG_EFORMAT, "not asked"},
-        {WHAT, EG_ENOTSUP, EG_ENOTSUP, ""},
+        {1, "does not begin", MAGIC, EG_EFORMAT},
+        {1 << 20, "does not begin", N_TEXT, EG_EFORMAT},
+        {(uint64_t)1 << 50, "is announced", N_UP, EG_EFORMAT},
+        {3, "", N_UP, EG_EFORMAT},
+        {0, "", N_UP, EG_EFORMAT},
+        {UINT64_MAX, "left something out", N_KEEP, EG_EFORMAT},
+        {1 << 20, "ended before", N_KEEP, EG_EIO},
+        {4, "not asked", ID, EG_EFORMAT},
+        {6, "not asked", ROUND, EG_EFORMAT},
+        {99, "not asked", WHAT, EG_EFORMAT},
+        {(uint64_t)-1, "not asked", WHAT, EG_EFORMAT},
+        {EG_ENOTSUP, "", WHAT, EG_ENOTSUP},
     };
     peer p = meet();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
