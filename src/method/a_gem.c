@@ -1,5 +1,5 @@
-/* a_gem.c - averaged gradient episodic memory (Chaudhry et al., 2019, arXiv:1812.00420), on
- * every client. SPDX-License-Identifier: Apache-2.0
+/* a_gem.c - averaged episodic memory (Chaudhry et al., 2019, arXiv:1812.00420), on clients.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Client: at every batch r is the gradient of the mean cross entropy of `samples` rows of the
  * client's own memory, at the weights of that moment; a batch gradient g that conflicts with it

@@ -34,15 +34,14 @@ static const float *gradient_of_all(eg_client *c)
 static void note_wanted(const float *r, size_t n)
 {
     double g_r = 0, r_r = 0;
-    for (size_t i = 0; r && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         g_r += (double)seen.batch[i] * (double)r[i];
         r_r += (double)r[i] * (double)r[i];
     }
-    for (size_t i = 0; i < n; i++)
-        seen.wanted[i] = (double)seen.batch[i] - (g_r < 0 ? g_r / r_r * (double)r[i] : 0);
+    for (size_t i = 0; g_r < 0 && i < n; i++)
+        seen.wanted[i] -= g_r / r_r * (double)r[i];
     seen.n_conflicts += g_r < 0;
     seen.n_others += g_r > 0;
-    seen.n_empty += !r;
 }
 
 static eg_status before_grad(void *self, eg_client *c)
@@ -51,7 +50,12 @@ static eg_status before_grad(void *self, eg_client *c)
     assert_true(c->n_params <= MAX_PARAMS);
     memcpy(seen.batch, c->grad, c->n_params * sizeof *c->grad);
     memcpy(seen.param, c->param, c->n_params * sizeof *c->param);
-    note_wanted(eg_memory_filled(c->memory) ? gradient_of_all(c) : NULL, c->n_params);
+    for (size_t i = 0; i < c->n_params; i++)
+        seen.wanted[i] = (double)c->grad[i];
+    if (eg_memory_filled(c->memory))
+        note_wanted(gradient_of_all(c), c->n_params);
+    else
+        seen.n_empty++;
     assert_memory_equal(seen.batch, c->grad, c->n_params * sizeof *c->grad); /* it stays */
     return EG_OK;
 }
