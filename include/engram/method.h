@@ -27,11 +27,21 @@ typedef struct eg_sample {
     int64_t task, id;
 } eg_sample;
 
+/* How the run trains. */
+typedef struct eg_train_opts {
+    int64_t epochs, batch;
+    int classes;         /* of "all|seen|client|task": the outputs in the loss */
+    int optimizer;       /* of "sgd|adam|adamw" */
+    int optimizer_state; /* of "fresh|keep" */
+    double lr, momentum, weight_decay;
+} eg_train_opts;
+
 /* What a method sees of a client while it trains. Arrays are flat, in the table's layout. */
 typedef struct eg_client {
     int64_t id, round, epoch;
     uint64_t seed, step; /* step counts the client's batches of this round */
     const eg_scenario *scenario;
+    const eg_train_opts *train;
     eg_view view;       /* what it has this round */
     bool has_trained;   /* it took part before */
     bool told_boundary; /* a task begins for it and the scenario announces that */
@@ -80,6 +90,8 @@ typedef struct eg_method {
     /* The memory is offered each sample once a stage, whatever memory.insert says. */
     bool (*remembers_once)(const void *self);
     bool personal; /* every client keeps its own model; there is no global one */
+    /* What options, scenario and training cannot be together: asked before the first round. */
+    eg_status (*check)(const void *self, const eg_scenario *s, const eg_train_opts *train);
     /* Outputs of a second head on the network's features (eg_net_side); NULL: none. One part
      * at most. */
     int64_t (*side)(const void *self, const eg_scenario *s);

@@ -23,14 +23,6 @@ typedef enum eg_classes {
     EG_CLASSES_TASK
 } eg_classes;
 
-typedef struct eg_train_opts {
-    int64_t epochs, batch;
-    int classes;         /* eg_classes: the outputs in the loss */
-    int optimizer;       /* of "sgd|adam|adamw" */
-    int optimizer_state; /* of "fresh|keep" */
-    double lr, momentum, weight_decay;
-} eg_train_opts;
-
 typedef struct eg_server_opts {
     int weights; /* of "samples|uniform" */
     int bn;      /* of "average|keep" */

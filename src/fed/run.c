@@ -24,9 +24,13 @@ static double run_pause(void)
 
 static eg_status run_check_needs(const eg_federation *f)
 {
-    for (size_t i = 0; i < f->e->n_parts; i++)
-        EG_TRY(eg_scenario_require(f->feed.scenario, f->e->parts[i].method->name,
-                                   f->e->parts[i].method->needs));
+    for (size_t i = 0; i < f->e->n_parts; i++) {
+        const eg_part *p = &f->e->parts[i];
+        EG_TRY(eg_scenario_require(f->feed.scenario, p->method->name, p->method->needs));
+        if (p->method->check)
+            EG_TRY(eg_blame(p->method->check(p->options, f->feed.scenario, &f->e->train), "%s",
+                            p->method->name));
+    }
     return EG_OK;
 }
 

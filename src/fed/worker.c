@@ -95,6 +95,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     w->client.net = net;
     w->client.worker = w;
     w->client.scenario = feed->scenario;
+    w->client.train = &e->train;
     w->client.n_params = eg_params_length(p);
     w->client.n_state = eg_state_length(p);
     w->client.param = w->param, w->client.grad = w->grad, w->client.state = w->state;
@@ -110,8 +111,6 @@ static void worker_end_part(eg_worker *w, size_t i)
 
 void eg_worker_close(eg_worker *w)
 {
-    for (size_t i = 0; w->e && i < w->e->n_parts; i++)
-        worker_end_part(w, i);
     eg_program_free(w->learn);
     eg_program_free(w->judge);
     eg_program_free(w->plain);
@@ -120,8 +119,10 @@ void eg_worker_close(eg_worker *w)
     eg_program_free(w->looks[1]);
     eg_optimizer_free(w->optimizer);
     eg_memory_free(w->client.memory);
-    for (int i = 0; i < EG_MAX_PARTS; i++)
+    for (size_t i = 0; w->e && i < w->e->n_parts; i++) {
+        worker_end_part(w, i);
         free(w->states[i]);
+    }
     free(w->client.samples);
     free(w->param);
     free(w->grad);
