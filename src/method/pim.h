@@ -1,0 +1,41 @@
+/* pim.h - a personalised informative model (Li et al., Towards Efficient Replay in Federated
+ * Incremental Learning), and the scores that samples gather while it is trained.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_PIM_H
+#define EG_PIM_H
+
+#include <engram/method.h>
+
+/* Which epochs' gradient norms count most. */
+typedef enum eg_emphasis {
+    EG_EMPHASIS_EARLY,       /* 1/p in epoch p: Eq. 5 */
+    EG_EMPHASIS_AVERAGE,     /* 1 */
+    EG_EMPHASIS_LATE,        /* 1/p, and the lowest are wanted: Table 10 */
+    EG_EMPHASIS_LATE_WEIGHT, /* p */
+} eg_emphasis;
+
+typedef struct eg_pim {
+    int64_t epochs;
+    double lr;   /* eta */
+    double pull; /* q(lambda) */
+    eg_emphasis emphasis;
+} eg_pim;
+
+/* q(lambda) = (1 - lambda) / (2 lambda). */
+double eg_pim_pull(double lambda);
+
+/* Trains v, which is c->param and starts as w, on n samples (Eq. 3 with the mean gradient of
+ * each batch):
+ *     v <- v - eta (gradient + q(lambda) (v - w)).
+ * Just before its batch's step every sample's squared gradient norm is taken (Eq. 4), in eval
+ * form, and added to scores [n] with the epoch's weight. Leaves c->param and c->state moved and
+ * c->step as it was. */
+eg_status eg_pim_train(eg_client *c, const eg_pim *how, const float *w,
+                       const eg_sample *samples, int64_t n, double *scores);
+
+/* The same, with c->param and c->state put back as they were: w is c->param. */
+eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_sample *samples, int64_t n,
+                       double *scores);
+
+#endif

@@ -1,0 +1,318 @@
+/* re_fed.c - clients that cache what matters (Li et al., Towards Efficient Replay in Federated
+ * Incremental Learning).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Client: there is room for `size` samples, M, old and new together. When a task with N new
+ * samples begins, the samples of the stages before it, those still cached and those new since,
+ * are ranked, and the first M - N are cached; with N >= M none are, and M of the new ones are
+ * drawn. The client then trains on cached and new samples alike (Eq. 6). A stage's data arrive
+ * whether or not the client is chosen to train in it. The policy `re-fed` ranks by the gradient
+ * norms of a personalised informative model (Eq. 3 to 5, pim.h); the others are to compare
+ * with. Server: the usual mean.
+ *
+ * With `every` nothing needs to say where tasks begin: samples that a client has left behind
+ * wait, and once that many wait they are ranked with the cache.
+ *
+ * Draws: EG_FOR_MEMORY, from block 2^62 on for the choice, and from block 2^63 on of the
+ * stage's (not the round's) stream for the cut of new samples, so that it is the same in every
+ * round.
+ */
+#include "method/pim.h"
+
+#include "base/base.h"
+#include "memory/choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum re_fed_policy {
+    RE_FED_PIM,
+    RE_FED_RANDOM,
+    RE_FED_RESERVOIR,
+    RE_FED_HERDING,
+    RE_FED_LOSS,
+} re_fed_policy;
+
+typedef struct re_fed {
+    int64_t size, epochs, every;
+    double lambda, lr;
+    int emphasis, policy;
+    /* client */
+    eg_sample *cache; /* [n_cache], the most wanted first */
+    int64_t n_cache;
+    int64_t ranked; /* stages before this one are in the cache, or gone */
+    int64_t seen;   /* samples that a reservoir was offered */
+} re_fed;
+
+// clang-format off
+static const eg_opt re_fed_opts[] = {
+    EG_OPT_INT(re_fed, size, 1000, 1, 1e9, "samples a client has room for, old and new together"),
+    EG_OPT_INT(re_fed, epochs, 40, 1, 100000, "passes of the personalised model over the old samples"),
+    EG_OPT_INT(re_fed, every, 0, 0, 1e9, "rank once so many samples wait, without boundaries; 0: when a task begins"),
+    EG_OPT_REAL(re_fed, lambda, 0.5, 1e-9, 1, "how local the personalised model is; towards 0: the global one"),
+    EG_OPT_REAL(re_fed, lr, 0, 0, 1e3, "step size of the personalised model; 0: that of the training"),
+    EG_OPT_CHOICE(re_fed, emphasis, 0, "epochs whose gradient norms count most; late: the lowest early scores", "early|average|late|late-weight"),
+    EG_OPT_CHOICE(re_fed, policy, 0, "what is cached", "re-fed|random|reservoir|herding|loss"),
+    EG_OPT_END,
+};
+// clang-format on
+
+static eg_pim re_fed_pim(const re_fed *r, const eg_train_opts *train)
+{
+    return (eg_pim){.epochs = r->epochs,
+                    .lr = r->lr > 0 ? r->lr : train->lr,
+                    .pull = eg_pim_pull(r->lambda),
+                    .emphasis = (eg_emphasis)r->emphasis};
+}
+
+static eg_status re_fed_check(const void *self, const eg_scenario *s,
+                              const eg_train_opts *train)
+{
+    const re_fed *r = self;
+    eg_pim pim = re_fed_pim(r, train);
+    if (!r->every && !(eg_scenario_offers(s) & EG_OFFERS_BOUNDARIES))
+        return eg_fail(
+            EG_ENOTSUP,
+            "ranks the cache when a task begins, and scenario '%s' does not announce "
+            "that; set every: N to rank after every N samples",
+            eg_scenario_name(s));
+    if (r->policy == RE_FED_PIM && pim.lr * pim.pull >= 2)
+        return eg_fail(
+            EG_EINVAL,
+            "the personalised model diverges: lr %g times q(lambda) = %g is not below "
+            "2; raise lambda above %g or lower lr",
+            pim.lr, pim.pull, 1 / (1 + 4 / pim.lr));
+    return EG_OK;
+}
+
+/* Appends a stage's samples to list [n]; when they are more than there is room for, only those
+ * that the client drew when it met them. */
+static void re_fed_take_stage(const re_fed *r, const eg_client *c, int64_t stage,
+                              eg_sample *list, int64_t *n)
+{
+    int64_t n_spans, count = 0;
+    eg_sample *added = list + *n;
+    const eg_span *spans = eg_scenario_spans(c->scenario, c->id, stage, &n_spans);
+    for (int64_t k = 0; k < n_spans; k++)
+        for (int64_t i = 0; i < spans[k].n; i++)
+            added[count++] = (eg_sample){spans[k].task, spans[k].ids[i]};
+    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)stage, EG_FOR_MEMORY);
+    rng.block = 1ull << 63;
+    for (int64_t i = 0; count > r->size && i < r->size; i++) {
+        int64_t j = i + (int64_t)eg_rng_below(&rng, (uint64_t)(count - i));
+        eg_sample drawn = added[j];
+        added[j] = added[i];
+        added[i] = drawn;
+    }
+    *n += count < r->size ? count : r->size;
+}
+
+/* How many samples the stages from `ranked` on to this one brought. */
+static int64_t re_fed_waiting(const re_fed *r, const eg_client *c)
+{
+    int64_t n = 0, n_spans;
+    for (int64_t stage = r->ranked; stage < c->view.stage; stage++) {
+        const eg_span *spans = eg_scenario_spans(c->scenario, c->id, stage, &n_spans);
+        for (int64_t k = 0; k < n_spans; k++)
+            n += spans[k].n;
+    }
+    return n;
+}
+
+static int64_t re_fed_room(const re_fed *r, const eg_client *c)
+{
+    return c->view.n < r->size ? r->size - c->view.n : 0;
+}
+
+/* Orders candidates [n] by the personalised model's scores, or by their losses. */
+static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sample *candidates,
+                                     int64_t n, int64_t *order)
+{
+    double *scores;
+    float *losses = NULL;
+    eg_pim pim = re_fed_pim(r, c->train);
+    EG_TRY(eg_alloc((size_t)n, sizeof *scores, &scores));
+    eg_status s;
+    if (r->policy == RE_FED_LOSS) {
+        s = eg_alloc((size_t)n, sizeof *losses, &losses);
+        if (s == EG_OK)
+            s = eg_client_look(c, candidates, n, &(eg_look){.losses = losses});
+        for (int64_t i = 0; i < n && s == EG_OK; i++)
+            scores[i] = (double)losses[i];
+    } else {
+        s = eg_pim_score(c, &pim, candidates, n, scores);
+        for (int64_t i = 0; i < n && pim.emphasis == EG_EMPHASIS_LATE; i++)
+            scores[i] = -scores[i];
+    }
+    if (s == EG_OK)
+        s = eg_choose_highest(scores, n, order);
+    free(scores);
+    free(losses);
+    return s;
+}
+
+/* The labels [n] of candidates; x [one sample] is scratch. */
+static void re_fed_labels(eg_client *c, const eg_sample *candidates, int64_t n, float *x,
+                          float *labels)
+{
+    for (int64_t i = 0; i < n; i++)
+        eg_client_feed(c, &candidates[i], 1, x, &labels[i]);
+}
+
+static eg_status re_fed_order_herding(eg_client *c, const eg_sample *candidates, int64_t n,
+                                      int64_t room, int64_t *order)
+{
+    const eg_net_spec *net = eg_net_spec_of(c->net);
+    size_t sample = (size_t)(net->channels * net->height * net->width), rows = (size_t)n;
+    int64_t d = eg_client_n_features(c);
+    float *scratch;
+    EG_TRY(eg_alloc(rows * (size_t)d + rows + sample, sizeof *scratch, &scratch));
+    float *features = scratch, *labels = features + rows * (size_t)d, *x = labels + rows;
+    eg_status s = eg_client_look(c, candidates, n, &(eg_look){.features = features});
+    re_fed_labels(c, candidates, n, x, labels);
+    if (s == EG_OK)
+        s = eg_choose_herding(features, labels, n, d, room, order);
+    free(scratch);
+    return s;
+}
+
+/* Fills order with the candidates to keep, the most wanted first; *kept: how many. */
+static eg_status re_fed_order(re_fed *r, eg_client *c, const eg_sample *candidates, int64_t n,
+                              int64_t *order, int64_t *kept)
+{
+    int64_t room = re_fed_room(r, c);
+    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
+    rng.block = 1ull << 62;
+    *kept = n < room ? n : room;
+    if (r->policy == RE_FED_RESERVOIR) {
+        *kept = eg_choose_reservoir(&rng, r->n_cache, r->seen, n, room, order);
+        r->seen += n - r->n_cache;
+        return EG_OK;
+    }
+    if (n <= room || room == 0 || r->policy == RE_FED_RANDOM) {
+        eg_choose_random(&rng, n, order);
+        return EG_OK;
+    }
+    return r->policy == RE_FED_HERDING ? re_fed_order_herding(c, candidates, n, room, order)
+                                       : re_fed_order_scores(r, c, candidates, n, order);
+}
+
+/* Ranks what the client has from before this stage, and caches the best. */
+static eg_status re_fed_rank(re_fed *r, eg_client *c)
+{
+    size_t most = (size_t)(r->n_cache + re_fed_waiting(r, c));
+    int64_t n = r->n_cache, kept = 0, *order = NULL;
+    eg_sample *candidates, *cache = NULL;
+    EG_TRY(eg_alloc(most, sizeof *candidates, &candidates));
+    if (n > 0)
+        memcpy(candidates, r->cache, (size_t)n * sizeof *candidates);
+    for (int64_t stage = r->ranked; stage < c->view.stage; stage++)
+        re_fed_take_stage(r, c, stage, candidates, &n);
+    eg_status s = eg_alloc((size_t)n, sizeof *order, &order);
+    if (s == EG_OK)
+        s = re_fed_order(r, c, candidates, n, order, &kept);
+    if (s == EG_OK)
+        s = eg_alloc((size_t)kept, sizeof *cache, &cache);
+    if (s == EG_OK) {
+        for (int64_t i = 0; i < kept; i++)
+            cache[i] = candidates[order[i]];
+        free(r->cache);
+        r->cache = cache, r->n_cache = kept, r->ranked = c->view.stage;
+    }
+    free(candidates);
+    free(order);
+    return s;
+}
+
+static eg_status re_fed_task_begin(void *self, eg_client *c)
+{
+    re_fed *r = self;
+    return r->every ? EG_OK : re_fed_rank(r, c);
+}
+
+/* Leaves of the round's own samples only those the client drew; what other parts added stays.
+ */
+static eg_status re_fed_cut(const re_fed *r, eg_client *c)
+{
+    eg_sample *own;
+    int64_t n = 0, others = c->n_samples - c->view.n_padded;
+    EG_TRY(eg_alloc((size_t)c->view.n, sizeof *own, &own));
+    re_fed_take_stage(r, c, c->view.stage, own, &n);
+    memcpy(c->samples, own, (size_t)n * sizeof *own);
+    memmove(c->samples + n, c->samples + c->view.n_padded, (size_t)others * sizeof *c->samples);
+    c->n_samples = n + others;
+    free(own);
+    return EG_OK;
+}
+
+static eg_status re_fed_samples(void *self, eg_client *c)
+{
+    re_fed *r = self;
+    if (r->every && re_fed_waiting(r, c) >= r->every)
+        EG_TRY(re_fed_rank(r, c));
+    if (c->view.n > r->size)
+        EG_TRY(re_fed_cut(r, c));
+    /* A larger stage than the cache was ranked for takes the room of the least wanted. */
+    int64_t room = re_fed_room(r, c), n = r->n_cache < room ? r->n_cache : room;
+    for (int64_t i = 0; i < n; i++)
+        EG_TRY(eg_client_add_sample(c, r->cache[i].task, r->cache[i].id));
+    return EG_OK;
+}
+
+static eg_status re_fed_keep(void *self, eg_client *c, eg_bundle *to)
+{
+    const re_fed *r = self;
+    float *rows;
+    (void)c;
+    EG_TRY(eg_bundle_scalar(to, "re_fed.ranked", (double)r->ranked));
+    EG_TRY(eg_bundle_scalar(to, "re_fed.seen", (double)r->seen));
+    if (r->n_cache == 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_room(to, "re_fed.cache", eg_dims(r->n_cache, 2), &rows));
+    for (int64_t i = 0; i < r->n_cache; i++) {
+        const eg_sample *s = &r->cache[i];
+        if (s->id >= 1 << 24 || s->task >= 1 << 24) /* floats count no further */
+            return eg_fail(EG_ENOTSUP,
+                           "sample %lld of task %lld: the cache can note 2^24 at most",
+                           (long long)s->id, (long long)s->task);
+        rows[2 * i] = (float)s->task;
+        rows[2 * i + 1] = (float)s->id;
+    }
+    return EG_OK;
+}
+
+static eg_status re_fed_recall(void *self, eg_client *c, const eg_bundle *from)
+{
+    re_fed *r = self;
+    double ranked, seen;
+    size_t n;
+    (void)c;
+    eg_bundle_scalar_of(from, "re_fed.ranked", &ranked);
+    eg_bundle_scalar_of(from, "re_fed.seen", &seen);
+    const float *rows = eg_bundle_find(from, "re_fed.cache", &n);
+    r->ranked = (int64_t)ranked, r->seen = (int64_t)seen;
+    EG_TRY(eg_alloc(n / 2, sizeof *r->cache, &r->cache));
+    r->n_cache = (int64_t)(n / 2);
+    for (int64_t i = 0; i < r->n_cache; i++)
+        r->cache[i] = (eg_sample){(int64_t)rows[2 * i], (int64_t)rows[2 * i + 1]};
+    return EG_OK;
+}
+
+static void re_fed_fini(void *self)
+{
+    re_fed *r = self;
+    free(r->cache);
+}
+
+const eg_method eg_method_re_fed = {
+    .name = "re_fed",
+    .help = "caches old samples with the largest gradients at a personalised model",
+    .size = sizeof(re_fed),
+    .opts = re_fed_opts,
+    .check = re_fed_check,
+    .task_begin = re_fed_task_begin,
+    .samples = re_fed_samples,
+    .keep = re_fed_keep,
+    .recall = re_fed_recall,
+    .fini = re_fed_fini,
+};

@@ -1,0 +1,415 @@
+/* re_fed_test.c - what the cache holds when, by every policy, and what is refused.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "client.h"
+
+#include <engram/fed.h>
+
+#include "io/json.h"
+#include "memory/choice.h"
+#include "method/pim.h"
+
+extern const eg_method eg_method_re_fed;
+
+/* Four tasks of two rounds; each of two clients has 100 samples in each. */
+static const char base_text[] =
+    "name: t\n"
+    "data: {name: blobs, train: 800, test: 80, classes: 8, spread: 0.6}\n"
+    "model: {name: mlp, depth: 1, width: 12}\n"
+    "scenario: {kind: class-incremental, clients: 2, tasks: 4, rounds: 2, "
+    "partition: {kind: iid}}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "train: {epochs: 1, batch: 16, lr: 0.1}\n"
+    "re_fed: {size: 150, epochs: 2}\n"
+    "runs:\n"
+    "- {label: re-fed, method: re-fed}\n"
+    "- {label: fedavg+, method: [fedavg, re-fed]}\n"
+    "- {label: fedprox+, method: [fedprox, re-fed]}\n"
+    "- {label: fed-a-gem+, method: [re-fed, fed-a-gem]}\n"
+    "- {label: er+, method: [er, re-fed]}\n";
+
+enum { MOST = 1000 };
+
+/* A client's round, and its cache after it. Returns how many are in it. */
+static int64_t round_and_cache(client *k, int64_t id, eg_bundle **kept, eg_sample *cache)
+{
+    size_t n;
+    assert_ok(client_round(k, id, kept));
+    eg_cursor_next(k->cursor);
+    const float *rows = eg_bundle_find(*kept, "re_fed.cache", &n);
+    assert_true(n <= 2 * MOST && n % 2 == 0);
+    for (size_t i = 0; i < n / 2; i++)
+        cache[i] = (eg_sample){(int64_t)rows[2 * i], (int64_t)rows[2 * i + 1]};
+    return (int64_t)n / 2;
+}
+
+static bool holds(const eg_sample *list, int64_t n, eg_sample s)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (list[i].task == s.task && list[i].id == s.id)
+            return true;
+    return false;
+}
+
+static void test_the_cache_has_the_room_that_new_samples_leave(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"re-fed", "random", "reservoir", "herding", "loss"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        client k;
+        eg_bundle *kept = NULL;
+        eg_sample cache[MOST], before[MOST];
+        char set[64];
+        int64_t n_before = 0;
+        snprintf(set, sizeof set, "re-fed.policy=%s", policies[i]);
+        client_open(&k, base_text, set);
+        for (int64_t round = 0; round < 8; round++) {
+            int64_t n = round_and_cache(&k, 1, &kept, cache), stage = round / 2;
+            assert_int_equal(n, stage ? 50 : 0);
+            assert_int_equal(k.c->n_samples, stage ? 150 : 100);
+            for (int64_t j = 0; j < n; j++) { /* of the stage before, or cached before it */
+                assert_true(cache[j].task == stage - 1 || holds(before, n_before, cache[j]));
+                assert_false(holds(cache, j, cache[j]));
+                assert_true(holds(k.c->samples + 100, 50, cache[j]));
+            }
+            if (round % 2 == 1)
+                memcpy(before, cache, sizeof cache), n_before = n;
+        }
+        eg_bundle_free(kept);
+        client_close(&k);
+    }
+}
+
+static void test_what_fits_is_all_kept(void **state)
+{
+    (void)state;
+    client k;
+    eg_bundle *kept = NULL;
+    eg_sample cache[MOST];
+    client_open(&k, base_text, "re-fed.size=400");
+    for (int64_t round = 0; round < 8; round++) {
+        assert_int_equal(round_and_cache(&k, 0, &kept, cache), round / 2 * 100);
+        assert_int_equal(k.c->n_samples, round / 2 * 100 + 100);
+    }
+    eg_bundle_free(kept);
+    client_close(&k);
+}
+
+static void test_more_new_samples_than_room_leave_no_cache_and_are_cut(void **state)
+{
+    (void)state;
+    client k;
+    eg_bundle *kept = NULL;
+    eg_sample cache[MOST], first[80], all[100];
+    int64_t same = 0;
+    client_open(&k, base_text, "re-fed.size=80");
+    for (int64_t round = 0; round < 4; round++) {
+        assert_int_equal(round_and_cache(&k, 0, &kept, cache), 0);
+        assert_int_equal(k.c->n_samples, 80);
+        client_samples(&k, round / 2, 100, all);
+        for (int64_t i = 0; i < 80; i++) {
+            assert_true(holds(all, 100, k.c->samples[i]));
+            assert_false(holds(k.c->samples, i, k.c->samples[i]));
+            same += k.c->samples[i].id == all[i].id;
+        }
+        if (round % 2 == 1) /* the same ones in every round of a task */
+            assert_memory_equal(first, k.c->samples, sizeof first);
+        memcpy(first, k.c->samples, sizeof first);
+    }
+    assert_true(same < 4 * 40); /* drawn, not the first ones */
+    eg_bundle_free(kept);
+    client_close(&k);
+}
+
+/* Uneven parts: what was cut away cannot be cached later. */
+static void test_the_cache_comes_from_what_was_not_cut(void **state)
+{
+    (void)state;
+    client k;
+    eg_bundle *kept = NULL;
+    eg_sample cache[MOST];
+    static const char scenario[] = "scenario.partition=dirichlet";
+    client_open(&k, base_text, scenario);
+    int64_t id = -1, sizes[2];
+    for (int64_t c = 0; c < 2 && id < 0; c++) {
+        for (int64_t s = 0; s < 2; s++) {
+            int64_t n;
+            const eg_span *span = eg_scenario_spans(k.feed.scenario, c, s, &n);
+            sizes[s] = span->n;
+        }
+        id = sizes[0] > 65 && sizes[1] < sizes[0] - 10 ? c : -1;
+    }
+    assert_true(id >= 0); /* seed 3 has one */
+    client_close(&k);
+    char text[sizeof base_text + 64];
+    snprintf(text, sizeof text, "%s", base_text);
+    char *at = strstr(text, "size: 150");
+    assert_non_null(at);
+    int64_t size = sizes[0] - 5;
+    assert_true(size >= 60 && size <= 999);
+    snprintf(at, 10, "size: %03d", (int)size);
+    at[9] = ',';
+    client_open(&k, text, scenario);
+    assert_int_equal(round_and_cache(&k, id, &kept, cache), 0);
+    assert_int_equal(k.c->n_samples, size);
+    eg_sample *was = calloc((size_t)size, sizeof *was);
+    assert_non_null(was);
+    memcpy(was, k.c->samples, (size_t)size * sizeof *was);
+    eg_cursor_seek(k.cursor, 2);
+    int64_t n = round_and_cache(&k, id, &kept, cache);
+    assert_int_equal(n, size - sizes[1]);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(holds(was, size, cache[i]));
+    free(was);
+    eg_bundle_free(kept);
+    client_close(&k);
+}
+
+/* The order of stage 0's samples when stage 1 begins, worked out with the parts' tools. */
+static void expected(client *k, const char *policy, int emphasis, const eg_sample *all,
+                     int64_t *order)
+{
+    double scores[100] = {0};
+    float losses[100];
+    eg_params_init(eg_net_params(k->net), 3, k->worker.param, k->worker.state);
+    if (strcmp(policy, "loss") == 0) {
+        assert_ok(eg_client_look(k->c, all, 100, &(eg_look){.losses = losses}));
+        for (int i = 0; i < 100; i++)
+            scores[i] = (double)losses[i];
+    } else {
+        eg_pim how = {2, 0.1, eg_pim_pull(0.5), (eg_emphasis)emphasis};
+        assert_ok(eg_pim_score(k->c, &how, all, 100, scores));
+        for (int i = 0; i < 100 && emphasis == EG_EMPHASIS_LATE; i++)
+            scores[i] = -scores[i];
+    }
+    assert_ok(eg_choose_highest(scores, 100, order));
+}
+
+static void test_the_highest_scores_are_cached(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy, *set;
+        int emphasis;
+    } cases[] = {
+        {"re-fed", "re-fed.emphasis=early", EG_EMPHASIS_EARLY},
+        {"re-fed", "re-fed.emphasis=average", EG_EMPHASIS_AVERAGE},
+        {"re-fed", "re-fed.emphasis=late", EG_EMPHASIS_LATE},
+        {"re-fed", "re-fed.emphasis=late-weight", EG_EMPHASIS_LATE_WEIGHT},
+        {"loss", "re-fed.policy=loss", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        client k;
+        eg_bundle *kept = NULL;
+        eg_sample cache[MOST], all[100];
+        int64_t order[100];
+        client_open(&k, base_text, cases[i].set);
+        client_samples(&k, 0, 100, all);
+        eg_cursor_seek(k.cursor, 2);
+        assert_int_equal(round_and_cache(&k, 0, &kept, cache), 50);
+        expected(&k, cases[i].policy, cases[i].emphasis, all, order);
+        for (int j = 0; j < 50; j++)
+            assert_int_equal(cache[j].id, all[order[j]].id);
+        eg_bundle_free(kept);
+        client_close(&k);
+    }
+}
+
+static char folder[FILES_PATH];
+
+/* Stops a run after a number of rounds. */
+static bool stop_after(void *context, const eg_progress *p)
+{
+    return p->round < *(const int64_t *)context;
+}
+
+/* The hash of the model that a run ends with, stopped and taken up after `stop` rounds. */
+static void run_hash(const char *label, const char *set, int workers, int64_t stop,
+                     char hash[65])
+{
+    static int number;
+    char file[FILES_PATH * 2], out[FILES_PATH * 2], path[512];
+    files_write(folder, "t.yaml", base_text, sizeof base_text - 1);
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    snprintf(out, sizeof out, "%s/runs%d", folder, number++);
+    eg_experiment *e;
+    eg_json *summary;
+    const char *text;
+    bool stopped;
+    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
+    eg_run_how how = {.seed = 3, .workers = workers, .out = out};
+    if (stop) {
+        how.progress = stop_after, how.context = &stop;
+        assert_ok(eg_experiment_run(e, &how, path, &stopped));
+        assert_true(stopped);
+        how.progress = NULL, how.resume = true;
+    }
+    assert_ok(eg_experiment_run(e, &how, path, &stopped));
+    snprintf(file, sizeof file, "%s/summary.json", path);
+    assert_ok(eg_json_load(file, &summary));
+    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &text));
+    snprintf(hash, 65, "%s", text);
+    eg_json_free(summary);
+    eg_experiment_free(e);
+}
+
+static void test_policies_and_pairs_repeat_share_work_and_resume(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label, *set;
+    } runs[] = {{"re-fed", NULL},
+                {"re-fed", "re-fed.policy=random"},
+                {"re-fed", "re-fed.policy=reservoir"},
+                {"re-fed", "re-fed.policy=herding"},
+                {"re-fed", "re-fed.policy=loss"},
+                {"re-fed", "re-fed.every=120"},
+                {"re-fed", "re-fed.size=80"},
+                {"fedavg+", NULL},
+                {"fedprox+", NULL},
+                {"fed-a-gem+", NULL},
+                {"er+", NULL}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        char one[65], two[65], resumed[65];
+        run_hash(runs[i].label, runs[i].set, 1, 0, one);
+        run_hash(runs[i].label, runs[i].set, 2, 0, two);
+        run_hash(runs[i].label, runs[i].set, 1, 3, resumed);
+        assert_string_equal(one, two);
+        assert_string_equal(one, resumed);
+    }
+}
+
+static void test_every_option_changes_a_result(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"re-fed.size=120",       "re-fed.epochs=9",
+                                       "re-fed.every=250",      "re-fed.lambda=0.05",
+                                       "re-fed.lr=1",           "re-fed.emphasis=average",
+                                       "re-fed.emphasis=late",  "re-fed.emphasis=late-weight",
+                                       "re-fed.policy=random",  "re-fed.policy=reservoir",
+                                       "re-fed.policy=herding", "re-fed.policy=loss"};
+    char base[65], other[65];
+    run_hash("re-fed", NULL, 1, 0, base);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        run_hash("re-fed", sets[i], 2, 0, other);
+        if (strcmp(base, other) == 0)
+            fail_msg("%s changes nothing", sets[i]);
+    }
+}
+
+/* Stages of 20 samples that nobody announces. */
+static const char stream_text[] =
+    "name: t\n"
+    "data: {name: blobs, train: 400, test: 40, classes: 4}\n"
+    "model: {name: mlp, depth: 0}\n"
+    "scenario: {kind: async-count, clients: 2, tasks: 2, take: 20, rounds: 1}\n"
+    "train: {batch: 16, lr: 0.1}\n"
+    "re_fed: {size: 60, epochs: 1}\n"
+    "runs: [{label: a, method: re-fed}]\n";
+
+static void test_without_boundaries_it_ranks_by_count(void **state)
+{
+    (void)state;
+    client k;
+    eg_bundle *kept = NULL;
+    eg_sample cache[MOST];
+    double ranked;
+    client_open(&k, stream_text, "re-fed.every=50");
+    /* 60 samples wait when stages 3, 6 and 9 begin; 20 new ones leave room for 40. */
+    static const int64_t stages[] = {0, 0, 0, 3, 3, 3, 6, 6, 6, 9};
+    for (int64_t round = 0; round < 10; round++) {
+        int64_t n = round_and_cache(&k, 0, &kept, cache);
+        assert_true(eg_bundle_scalar_of(kept, "re_fed.ranked", &ranked));
+        assert_int_equal((int64_t)ranked, stages[round]);
+        assert_int_equal(n, stages[round] ? 40 : 0);
+        assert_int_equal(k.c->n_samples, n + 20);
+        for (int64_t i = 0; i < n; i++) /* nothing of now or of those that still wait */
+            for (int64_t s = stages[round]; s <= round; s++) {
+                eg_sample all[20];
+                client_samples(&k, s, 20, all);
+                assert_false(holds(all, 20, cache[i]));
+            }
+    }
+    eg_bundle_free(kept);
+    client_close(&k);
+}
+
+static void refused(const char *text, const char *set, eg_status code, const char *words)
+{
+    char file[FILES_PATH * 2], path[512];
+    eg_experiment *e;
+    bool stopped;
+    files_write(folder, "t.yaml", text, strlen(text));
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_ok(eg_experiment_load(file, NULL, set ? 1 : 0, &set, &e));
+    assert_fails(eg_experiment_run(e, &(eg_run_how){.out = folder}, path, &stopped), code,
+                 words);
+    eg_experiment_free(e);
+}
+
+static void test_what_cannot_work_is_refused_before_the_first_round(void **state)
+{
+    (void)state;
+    refused(stream_text, NULL, EG_ENOTSUP,
+            "scenario 'async_count' does not announce that; set every: N");
+    /* 0.1 (1 - lambda) / (2 lambda) is 2 at lambda = 1/41. */
+    refused(base_text, "re-fed.lambda=0.0243", EG_EINVAL, "raise lambda above 0.0243902");
+    refused(base_text, "re-fed.lr=4", EG_EINVAL, "lr 4 times q(lambda) = 0.5 is not below 2");
+    char hash[65];
+    run_hash("re-fed", "re-fed.lambda=0.0245", 1, 0, hash);
+}
+
+static void test_numbers_beyond_what_floats_count_are_refused(void **state)
+{
+    (void)state;
+    void *self = calloc(1, eg_method_re_fed.size);
+    eg_bundle *from, *to;
+    const float last[] = {1, 16777215}, beyond[] = {1, 16777216};
+    assert_non_null(self);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(eg_bundle_new(&from));
+        assert_ok(eg_bundle_new(&to));
+        assert_ok(eg_bundle_add_flat(from, "re_fed.cache", i ? beyond : last, 2));
+        assert_ok(eg_method_re_fed.recall(self, NULL, from));
+        if (i == 0)
+            assert_ok(eg_method_re_fed.keep(self, NULL, to));
+        else
+            assert_fails(eg_method_re_fed.keep(self, NULL, to), EG_ENOTSUP,
+                         "sample 16777216 of task 1");
+        eg_method_re_fed.fini(self);
+        eg_bundle_free(from);
+        eg_bundle_free(to);
+    }
+    free(self);
+}
+
+static int open_folder(void **state)
+{
+    (void)state;
+    files_folder(folder);
+    return 0;
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_cache_has_the_room_that_new_samples_leave),
+        cmocka_unit_test(test_what_fits_is_all_kept),
+        cmocka_unit_test(test_more_new_samples_than_room_leave_no_cache_and_are_cut),
+        cmocka_unit_test(test_the_cache_comes_from_what_was_not_cut),
+        cmocka_unit_test(test_the_highest_scores_are_cached),
+        cmocka_unit_test(test_policies_and_pairs_repeat_share_work_and_resume),
+        cmocka_unit_test(test_every_option_changes_a_result),
+        cmocka_unit_test(test_without_boundaries_it_ranks_by_count),
+        cmocka_unit_test(test_what_cannot_work_is_refused_before_the_first_round),
+        cmocka_unit_test(test_numbers_beyond_what_floats_count_are_refused),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
