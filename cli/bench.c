@@ -12,7 +12,7 @@ typedef struct bench_options {
     const char *peer, *model;
     int64_t batch;
     double seconds;
-    bool layers, data, json;
+    bool layers, data, norms, json;
 } bench_options;
 
 typedef struct bench_row {
@@ -180,12 +180,26 @@ static eg_status bench_run_layers(const bench_options *o)
     return s;
 }
 
+/* Gradient norms of one model, or of one without and one with batch norm. */
+static eg_status bench_run_norms(const bench_options *o)
+{
+    int64_t batch = o->batch ? o->batch : 64;
+    if (o->model)
+        return bench_norms(o->model, batch, o->seconds);
+    EG_TRY(bench_norms("cnn", batch, o->seconds));
+    return bench_norms("resnet18-thin", batch, o->seconds);
+}
+
 static int bench_parse(int argc, char **argv, bench_options *o)
 {
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = NULL;
         if (strcmp(name, "--layers") == 0) {
             o->layers = true;
+            continue;
+        }
+        if (strcmp(name, "--norms") == 0) {
+            o->norms = true;
             continue;
         }
         if (strcmp(name, "--data") == 0) {
@@ -232,6 +246,8 @@ int eg_verb_bench(int argc, char **argv)
     }
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
+    if (o.norms)
+        return bench_run_norms(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.data)
         return bench_data(o.seconds) == EG_OK ? 0 : eg_cli_failed();
     bench_peer peer = {0};

@@ -26,6 +26,10 @@ eg_status bench_job_step(bench_job *j);
 /* Prints how long batches take to assemble, beside a training step of cnn-small. */
 eg_status bench_data(double seconds);
 
+/* Prints the processor time of a batch's gradient norms, sample by sample, beside that of a
+ * training step. */
+eg_status bench_norms(const char *model, int64_t batch, double seconds);
+
 /* A program beside ours that measures the same, spoken to through pipes. */
 typedef struct bench_peer {
     int pid;

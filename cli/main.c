@@ -28,7 +28,7 @@ static const main_verb main_verbs[] = {
     {"train", eg_verb_train, "[--model NAME] [--epochs N] [--lr X] [--set 'KEY=VALUE ...']",
      "train one network on generated characters"},
     {"bench", eg_verb_bench, "[--peer torch] [--model NAME] [--batch N] [--seconds S] [--isa NAME] [--json]\n"
-     "       engram bench --layers [--model NAME] [--batch N] | --data",
+     "       engram bench --layers [--model NAME] [--batch N] | --data | --norms [--model NAME]",
      "measure training and evaluation speed"},
     {"model", eg_verb_model, "NAME [--input CxHxW] [--classes N] [--set 'KEY=VALUE ...'] [--seed N]\n"
      "       [--load FILE] [--save FILE]",
