@@ -5,7 +5,8 @@
  * wrote each image) and femnist-leaf-istest-idx1-ubyte. A writer all of whose images are marked
  * in the last one lost the others when the sample was made; by default such writers are left
  * out. There is no official split: of each writer's images, in file order, every test_every-th
- * is a test image. Groups are numbered from 0 in the order of the writers kept.
+ * is a test image. Groups are numbered from 0 in the order of the writers kept. With the digits
+ * alone, all else is as if the files held nothing else.
  */
 #include "data/idx.h"
 
@@ -14,14 +15,16 @@
 #include <string.h>
 
 typedef struct femnist {
-    int writers;
+    int writers, characters;
     int64_t test_every;
 } femnist;
 
 enum { FEMNIST_COMPLETE, FEMNIST_ALL };
+enum { FEMNIST_CLASSES = 62, FEMNIST_DIGITS = 10 };
 
 static const eg_opt femnist_opts[] = {
     EG_OPT_CHOICE(femnist, writers, FEMNIST_COMPLETE, "which writers to take", "complete|all"),
+    EG_OPT_CHOICE(femnist, characters, 0, "all, or the ten digits alone", "all|digits"),
     EG_OPT_INT(femnist, test_every, 10, 2, 1000, "one of so many images is for testing"),
     EG_OPT_END,
 };
@@ -58,16 +61,16 @@ static int32_t femnist_writer(const uint8_t *column, int64_t i)
     return (column[2 * i] << 8 | column[2 * i + 1]) & (FEMNIST_MAX_WRITERS - 1);
 }
 
-/* Numbers the writers that are taken. */
-static void femnist_number(const uint8_t *writer, const uint8_t *marked, int64_t n,
+/* Numbers the writers that are taken: complete ones, with an image of a class that is. */
+static void femnist_number(const uint8_t *writer, const uint8_t *marked, const eg_table *t,
                            femnist_writers *w)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (!marked || !marked[i])
-            w->count[femnist_writer(writer, i)] = 1;
+    for (int64_t i = 0; i < t->n; i++)
+        w->count[femnist_writer(writer, i)] |= (!marked || !marked[i]) | (t->y[i] < t->classes)
+                                                                             << 1;
     int32_t next = 0;
     for (int i = 0; i < FEMNIST_MAX_WRITERS; i++) {
-        w->group[i] = w->count[i] ? next++ : -1;
+        w->group[i] = w->count[i] == 3 ? next++ : -1;
         w->count[i] = 0;
     }
 }
@@ -80,7 +83,7 @@ static void femnist_select(const femnist *f, const uint8_t *writer, femnist_writ
     int64_t kept = 0;
     for (int64_t i = 0; i < t->n; i++) {
         int32_t who = femnist_writer(writer, i);
-        if (w->group[who] < 0)
+        if (w->group[who] < 0 || t->y[i] >= t->classes)
             continue;
         bool test = ++w->count[who] % f->test_every == 0;
         if (test != (split == EG_TEST))
@@ -99,7 +102,9 @@ static eg_status femnist_load(const void *self, const eg_origin *from, eg_split 
     char images[EG_PATH_SIZE], labels[EG_PATH_SIZE];
     EG_TRY(femnist_find(from, "femnist-images-idx3-ubyte", images));
     EG_TRY(femnist_find(from, "femnist-labels-idx1-ubyte", labels));
-    EG_TRY(eg_idx_table(images, labels, 0, 62, out));
+    EG_TRY(eg_idx_table(images, labels, 0, FEMNIST_CLASSES, out));
+    if (f->characters == 1)
+        out->classes = FEMNIST_DIGITS;
     uint8_t *writer = NULL, *marked = NULL;
     femnist_writers *w = NULL;
     eg_status s = femnist_column(from, "femnist-writer-idx1-short", 2, out->n, &writer);
@@ -110,7 +115,7 @@ static eg_status femnist_load(const void *self, const eg_origin *from, eg_split 
     if (s == EG_OK)
         s = eg_alloc((size_t)out->n, sizeof *out->group, &out->group);
     if (s == EG_OK) {
-        femnist_number(writer, marked, out->n, w);
+        femnist_number(writer, marked, out, w);
         femnist_select(f, writer, w, split, out);
     }
     free(writer);

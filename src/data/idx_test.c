@@ -133,6 +133,33 @@ static void test_femnist_keeps_complete_writers_and_splits_each(void **state)
     eg_table_fini(&test);
 }
 
+/* Digits are images 0 to 9 of writer 0, 62 to 71 of writer 2, and none of writer 3, who is
+ * not counted then. */
+static void test_femnist_has_its_digits_alone(void **state)
+{
+    (void)state;
+    fakes_femnist(folder);
+    const eg_dataset *d = eg_dataset_find("femnist");
+    void *self = calloc(1, d->size);
+    eg_opts_init(d->opts, self);
+    assert_ok(eg_opts_set(d->opts, self, "characters", "digits"));
+    eg_table train, test;
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TRAIN, &train));
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TEST, &test));
+    free(self);
+    assert_int_equal(train.classes, 10);
+    assert_int_equal(train.n, 18);
+    assert_int_equal(test.n, 2);
+    for (int64_t i = 0; i < train.n; i++) {
+        assert_int_equal(train.y[i], i % 9);
+        assert_int_equal(train.group[i], i / 9);
+    }
+    assert_true(test.y[0] == 9 && test.y[1] == 9);
+    assert_int_equal(test.u8[28 * 28], fakes_pixel(71, 0));
+    eg_table_fini(&train);
+    eg_table_fini(&test);
+}
+
 static void test_real_files_load_quickly_when_they_are_here(void **state)
 {
     (void)state;
@@ -161,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_damaged_files_are_named),
         cmocka_unit_test(test_emnist_stands_upright_and_letters_start_at_zero),
         cmocka_unit_test(test_femnist_keeps_complete_writers_and_splits_each),
+        cmocka_unit_test(test_femnist_has_its_digits_alone),
         cmocka_unit_test(test_real_files_load_quickly_when_they_are_here),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
