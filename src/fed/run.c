@@ -280,10 +280,32 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double star
     return EG_OK;
 }
 
-static eg_status run_finish(eg_federation *f, double seconds)
+/* What this process spent: a resumed run tells of what came after, one over a wire nothing of
+ * its clients. */
+static eg_status run_write_end(eg_federation *f, double seconds)
 {
     struct rusage usage;
+    const char *parts[EG_MAX_PARTS];
+    double part_seconds[EG_MAX_PARTS] = {0};
     getrusage(RUSAGE_SELF, &usage);
+    eg_end_event end = {.seconds = seconds,
+                        .peak_rss_bytes = (int64_t)usage.ru_maxrss * 1024,
+                        .parts = parts,
+                        .part_seconds = part_seconds,
+                        .n_parts = f->e->n_parts};
+    for (size_t i = 0; i < f->e->n_parts; i++)
+        parts[i] = f->e->parts[i].method->name;
+    for (int k = 0; k < f->n_workers; k++) {
+        end.train_seconds += f->workers[k].train_seconds;
+        end.phase_seconds += f->workers[k].phase_seconds;
+        for (size_t i = 0; i < f->e->n_parts; i++)
+            part_seconds[i] += f->workers[k].part_seconds[i];
+    }
+    return eg_run_write_end(f->folder, &end);
+}
+
+static eg_status run_finish(eg_federation *f, double seconds)
+{
     char hash[65], *path;
     EG_TRY(run_hash(f, hash));
     if (!f->personal) {
@@ -292,7 +314,7 @@ static eg_status run_finish(eg_federation *f, double seconds)
         free(path);
         EG_TRY(s);
     }
-    EG_TRY(eg_run_write_end(f->folder, seconds, (int64_t)usage.ru_maxrss * 1024));
+    EG_TRY(run_write_end(f, seconds));
     return eg_run_finish(f->folder, hash);
 }
 

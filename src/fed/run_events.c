@@ -129,8 +129,6 @@ eg_status eg_run_write_eval(eg_run_folder *f, const eg_eval_event *e)
 typedef struct event_note {
     int64_t round, client;
     const char *why;
-    double seconds;
-    int64_t peak_rss_bytes;
 } event_note;
 
 static eg_status event_left_out(eg_json *event, const void *of)
@@ -162,13 +160,19 @@ eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why)
 
 static eg_status event_end(eg_json *event, const void *of)
 {
-    const event_note *e = of;
+    const eg_end_event *e = of;
     EG_TRY(eg_json_set(event, "seconds", event_number(e->seconds)));
-    return event_int(event, "peak_rss_bytes", e->peak_rss_bytes);
+    EG_TRY(event_int(event, "peak_rss_bytes", e->peak_rss_bytes));
+    EG_TRY(eg_json_set(event, "train_seconds", event_number(e->train_seconds)));
+    EG_TRY(eg_json_set(event, "phase_seconds", event_number(e->phase_seconds)));
+    eg_json *parts = eg_json_object();
+    EG_TRY(eg_json_set(event, "part_seconds", parts));
+    for (size_t i = 0; i < e->n_parts; i++)
+        EG_TRY(eg_json_set(parts, e->parts[i], event_number(e->part_seconds[i])));
+    return EG_OK;
 }
 
-eg_status eg_run_write_end(eg_run_folder *f, double seconds, int64_t peak_rss_bytes)
+eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e)
 {
-    return event_write(f, "end", event_end,
-                       &(event_note){.seconds = seconds, .peak_rss_bytes = peak_rss_bytes});
+    return event_write(f, "end", event_end, e);
 }

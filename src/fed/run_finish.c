@@ -168,6 +168,8 @@ static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_reco
                              const eg_record *task_il, const char *params_sha256)
 {
     static const char *const who[] = {"name", "label", "seed", "method"};
+    static const char *const cost[] = {"seconds", "peak_rss_bytes", "train_seconds",
+                                       "phase_seconds", "part_seconds"};
     size_t at = 0;
     const eg_json *start = eg_events_next(events, "start", &at), *end = NULL;
     at = 0;
@@ -180,8 +182,8 @@ static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_reco
                        eg_json_of_int(finish_total(events, "round", "bytes_up", true))));
     EG_TRY(eg_json_set(to, "bytes_down",
                        eg_json_of_int(finish_total(events, "round", "bytes_down", true))));
-    EG_TRY(finish_copy(to, "seconds", end));
-    EG_TRY(finish_copy(to, "peak_rss_bytes", end));
+    for (size_t i = 0; i < sizeof cost / sizeof *cost; i++)
+        EG_TRY(finish_copy(to, cost[i], end));
     int64_t done = finish_total(events, "round", "round", false);
     int64_t skipped = finish_total(events, "skipped", "round", false);
     EG_TRY(eg_json_set(to, "rounds", eg_json_of_int(done > skipped ? done : skipped)));

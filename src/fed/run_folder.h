@@ -5,7 +5,7 @@
  *     metrics.jsonl    the source of truth: one event a line, one JSON object an event
  *     rounds.csv, accuracy.csv, summary.json     made of the events at the end
  *
- * All but "seconds" and "peak_rss_bytes" is a function of the experiment. One thread at a time.
+ * All but seconds and "peak_rss_bytes" is a function of the experiment. One thread at a time.
  */
 #ifndef EG_RUN_FOLDER_H
 #define EG_RUN_FOLDER_H
@@ -70,13 +70,24 @@ typedef struct eg_eval_event {
     int64_t met; /* training samples a client has met so far; below 0 it is not written */
 } eg_eval_event;
 
+/* What a run cost. Seconds of work are summed over all clients, whoever worked beside whom. */
+typedef struct eg_end_event {
+    double seconds; /* from start to end */
+    int64_t peak_rss_bytes;
+    double train_seconds; /* of work in clients' training */
+    double phase_seconds; /* of work in second exchanges */
+    const char *const *parts;
+    const double *part_seconds; /* [n_parts]: of train_seconds, within the part's own hooks */
+    size_t n_parts;
+} eg_end_event;
+
 eg_status eg_run_write_start(eg_run_folder *f, const eg_start_event *e);
 eg_status eg_run_write_round(eg_run_folder *f, const eg_round_event *e);
 eg_status eg_run_write_eval(eg_run_folder *f, const eg_eval_event *e);
 eg_status eg_run_write_left_out(eg_run_folder *f, int64_t round, int64_t client,
                                 const char *why);
 eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why);
-eg_status eg_run_write_end(eg_run_folder *f, double seconds, int64_t peak_rss_bytes);
+eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e);
 
 /* Makes rounds.csv, accuracy.csv and summary.json of the events so far, each in one step. */
 eg_status eg_run_finish(eg_run_folder *f, const char *params_sha256);

@@ -95,7 +95,13 @@ static void write_run(eg_run_folder *f, double seconds)
     write_round(f, 2, NAN, seconds);
     write_eval(f, 2, -1, true, (const int64_t[]){5, 8});
     assert_ok(eg_run_write_skipped(f, 3, "0 of 2 clients are left"));
-    assert_ok(eg_run_write_end(f, seconds * 2, 123456));
+    assert_ok(eg_run_write_end(f, &(eg_end_event){.seconds = seconds * 2,
+                                                  .peak_rss_bytes = 123456,
+                                                  .train_seconds = 0.75,
+                                                  .phase_seconds = 0.125,
+                                                  .parts = (const char *const[]){"der"},
+                                                  .part_seconds = (const double[]){0.25},
+                                                  .n_parts = 1}));
 }
 
 static const char expected_events[] =
@@ -116,7 +122,8 @@ static const char expected_events[] =
     "{\"event\":\"eval\",\"round\":2,\"who\":\"server\",\"task_end\":true,\"full\":true,"
     "\"accuracy\":[0.5,0.8],\"accuracy_task_il\":[1.0,1.0],\"n\":[10,10]}\n"
     "{\"event\":\"skipped\",\"round\":3,\"why\":\"0 of 2 clients are left\"}\n"
-    "{\"event\":\"end\",\"seconds\":0.5,\"peak_rss_bytes\":123456}\n";
+    "{\"event\":\"end\",\"seconds\":0.5,\"peak_rss_bytes\":123456,\"train_seconds\":0.75,"
+    "\"phase_seconds\":0.125,\"part_seconds\":{\"der\":0.25}}\n";
 
 static void test_folder_is_named_and_made_once(void **state)
 {

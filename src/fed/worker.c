@@ -134,12 +134,16 @@ void eg_worker_close(eg_worker *w)
     free(w->met);
 }
 
-/* Calls one hook of every part, in order; its name goes before an error. */
+/* Calls one hook of every part, in order, and counts its time; its name goes before an error.
+ */
 #define WORKER_EACH(w, hook, ...)                                                              \
     for (size_t part = 0; part < (w)->e->n_parts; part++)                                      \
-        if ((w)->e->parts[part].method->hook)                                                  \
-            EG_TRY(eg_blame((w)->e->parts[part].method->hook((w)->states[part], __VA_ARGS__),  \
-                            "%s", (w)->e->parts[part].method->name))
+        if ((w)->e->parts[part].method->hook) {                                                \
+            double begun = eg_seconds();                                                       \
+            eg_status of = (w)->e->parts[part].method->hook((w)->states[part], __VA_ARGS__);   \
+            (w)->part_seconds[part] += eg_seconds() - begun;                                   \
+            EG_TRY(eg_blame(of, "%s", (w)->e->parts[part].method->name));                      \
+        }
 
 static bool worker_is_personal(const eg_worker *w)
 {
@@ -384,16 +388,22 @@ static eg_status worker_become(eg_worker *w, const eg_turn *t)
     return EG_OK;
 }
 
+/* All of it is the second exchange's time, and none the parts'. */
 eg_status eg_worker_phase(eg_worker *w, const eg_turn *t)
 {
+    double since = eg_seconds(), parts[EG_MAX_PARTS];
+    memcpy(parts, w->part_seconds, sizeof parts);
     EG_TRY(worker_become(w, t));
     WORKER_EACH(w, phase, &w->client, t->up);
+    memcpy(w->part_seconds, parts, sizeof parts);
+    w->phase_seconds += eg_seconds() - since;
     return EG_OK;
 }
 
 eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
 {
     eg_client *c = &w->client;
+    double since = eg_seconds();
     EG_TRY(worker_become(w, t));
     EG_TRY(eg_worker_begin_optimizer(w, t->kept));
     if (c->told_boundary && c->has_trained)
@@ -402,7 +412,9 @@ eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
         WORKER_EACH(w, task_begin, c);
     EG_TRY(worker_gather(w, t));
     EG_TRY(worker_train_all(w));
-    return worker_finish(w, t);
+    EG_TRY(worker_finish(w, t));
+    w->train_seconds += eg_seconds() - since;
+    return EG_OK;
 }
 
 eg_status eg_worker_judge(eg_worker *w, const float *param, const float *state,

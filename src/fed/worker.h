@@ -22,6 +22,7 @@ typedef struct eg_worker {
     eg_program *eval;     /* the plain loss in eval form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_optimizer *optimizer;
+    double train_seconds, phase_seconds, part_seconds[EG_MAX_PARTS]; /* spent so far */
     float *param, *grad, *state;
     float *beside; /* [n_params]: the gradient of `plain`, so that a batch's stays */
     int64_t *order, cap_order;
