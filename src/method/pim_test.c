@@ -1,7 +1,7 @@
 /* pim_test.c - Equations 3 to 5 against the same worked in double, and their limits.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "client.h"
+#include "one_client.h"
 
 #include <engram/op.h>
 #include <engram/optim.h>
@@ -24,7 +24,7 @@ typedef struct weights {
     double w[CLASSES][DIM + 1];
 } weights;
 
-static weights weights_of(const client *k, const float *param)
+static weights weights_of(const one_client *k, const float *param)
 {
     weights v;
     const eg_params *p = eg_net_params(k->net);
@@ -57,7 +57,7 @@ static double add_gradient(const weights *v, const float *x, int label, double s
 }
 
 /* Equations 3 to 5 in double: v from w, scores [N] with the given weight of epoch p. */
-static weights by_hand(client *k, const eg_pim *how, const eg_sample *samples,
+static weights by_hand(one_client *k, const eg_pim *how, const eg_sample *samples,
                        double (*weight)(double p), double *scores)
 {
     float x[N][DIM], labels[N];
@@ -103,11 +103,11 @@ static double late(double p)
 
 static void check_by_hand(int64_t epochs, eg_emphasis emphasis, double (*weight)(double p))
 {
-    client k;
+    one_client k;
     eg_sample samples[N];
     double want[N] = {0}, have[N] = {0};
-    client_open(&k, regression, NULL);
-    client_samples(&k, 0, N, samples);
+    one_client_open(&k, regression, NULL);
+    one_client_samples(&k, 0, N, samples);
     eg_pim how = {epochs, 0.3, eg_pim_pull(0.2), emphasis};
     weights v = by_hand(&k, &how, samples, weight, want);
     float *w = calloc(k.c->n_params, sizeof *w);
@@ -121,7 +121,7 @@ static void check_by_hand(int64_t epochs, eg_emphasis emphasis, double (*weight)
     for (int i = 0; i < N; i++)
         assert_near(have[i], want[i], 2e-5 * want[i]);
     free(w);
-    client_close(&k);
+    one_client_close(&k);
 }
 
 static void test_one_step_is_equation_3(void **state)
@@ -145,11 +145,11 @@ static void test_scores_gather_by_every_emphasis(void **state)
 /* How far v goes from w, at most, and what plain descent on the same batches gives. */
 static double distance(double lambda, double lr)
 {
-    client k;
+    one_client k;
     eg_sample samples[N];
     double scores[N] = {0}, most = 0;
-    client_open(&k, regression, NULL);
-    client_samples(&k, 0, N, samples);
+    one_client_open(&k, regression, NULL);
+    one_client_samples(&k, 0, N, samples);
     float *w = calloc(k.c->n_params, sizeof *w);
     assert_non_null(w);
     memcpy(w, k.c->param, k.c->n_params * sizeof *w);
@@ -158,7 +158,7 @@ static double distance(double lambda, double lr)
     for (size_t i = 0; i < k.c->n_params; i++)
         most = fmax(most, fabs((double)(k.c->param[i] - w[i])));
     free(w);
-    client_close(&k);
+    one_client_close(&k);
     return most;
 }
 
@@ -174,7 +174,7 @@ static void test_small_lambda_stays_at_the_global_model(void **state)
 }
 
 /* Descent with the optimiser on the batches that the model saw. */
-static void descend(client *k, const eg_sample *samples, int64_t epochs)
+static void descend(one_client *k, const eg_sample *samples, int64_t epochs)
 {
     eg_optimizer *o;
     assert_ok(eg_optimizer_new("sgd", k->c->n_params, &o));
@@ -202,12 +202,12 @@ static void descend(client *k, const eg_sample *samples, int64_t epochs)
 static void test_lambda_towards_one_is_local_training(void **state)
 {
     (void)state;
-    client a, b;
+    one_client a, b;
     eg_sample samples[N];
     double scores[N] = {0};
-    client_open(&a, regression, NULL);
-    client_open(&b, regression, NULL);
-    client_samples(&a, 0, N, samples);
+    one_client_open(&a, regression, NULL);
+    one_client_open(&b, regression, NULL);
+    one_client_samples(&a, 0, N, samples);
     float *w = calloc(a.c->n_params, sizeof *w);
     assert_non_null(w);
     memcpy(w, a.c->param, a.c->n_params * sizeof *w);
@@ -221,8 +221,8 @@ static void test_lambda_towards_one_is_local_training(void **state)
     }
     assert_true(moved > 0.05);
     free(w);
-    client_close(&a);
-    client_close(&b);
+    one_client_close(&a);
+    one_client_close(&b);
 }
 
 static const char pictures[] =
@@ -234,7 +234,7 @@ static const char pictures[] =
     "runs: [{label: a, method: fedavg}]\n";
 
 /* Squared gradient norms [n] by one backward pass a sample, in eval form. */
-static void one_by_one(client *k, const eg_sample *samples, int64_t n, double *norms)
+static void one_by_one(one_client *k, const eg_sample *samples, int64_t n, double *norms)
 {
     eg_graph *g;
     eg_plan *plan;
@@ -262,14 +262,14 @@ static void one_by_one(client *k, const eg_sample *samples, int64_t n, double *n
 /* One epoch over one batch: the scores are the norms at w. */
 static void check_scores(const char *model)
 {
-    client k;
+    one_client k;
     enum { ROWS = 24 };
     eg_sample samples[ROWS];
     double want[ROWS], have[ROWS] = {0};
     char set[64];
     snprintf(set, sizeof set, "model=%s", model);
-    client_open(&k, pictures, set);
-    client_samples(&k, 0, ROWS, samples);
+    one_client_open(&k, pictures, set);
+    one_client_samples(&k, 0, ROWS, samples);
     float *param = calloc(k.c->n_params, sizeof *param);
     float *moments = calloc(k.c->n_state + 1, sizeof *moments);
     assert_true(param && moments);
@@ -290,7 +290,7 @@ static void check_scores(const char *model)
     assert_int_equal(k.c->step, 0);
     free(param);
     free(moments);
-    client_close(&k);
+    one_client_close(&k);
 }
 
 static void test_scores_are_those_of_one_backward_pass_a_sample(void **state)
@@ -304,15 +304,15 @@ static void test_scores_are_those_of_one_backward_pass_a_sample(void **state)
 static void test_divergence_is_said(void **state)
 {
     (void)state;
-    client k;
+    one_client k;
     eg_sample samples[N];
     double scores[N] = {0};
-    client_open(&k, regression, NULL);
-    client_samples(&k, 0, N, samples);
+    one_client_open(&k, regression, NULL);
+    one_client_samples(&k, 0, N, samples);
     eg_pim how = {400, 1, 5, EG_EMPHASIS_EARLY};
     assert_fails(eg_pim_score(k.c, &how, samples, N, scores), EG_EINVAL,
                  "the personalised model of client 0 diverges in epoch");
-    client_close(&k);
+    one_client_close(&k);
 }
 
 int main(void)

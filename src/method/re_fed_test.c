@@ -1,7 +1,7 @@
 /* re_fed_test.c - what the cache holds when, by every policy, and what is refused.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "client.h"
+#include "one_client.h"
 
 #include <engram/fed.h>
 
@@ -31,10 +31,10 @@ static const char base_text[] =
 enum { MOST = 1000 };
 
 /* A client's round, and its cache after it. Returns how many are in it. */
-static int64_t round_and_cache(client *k, int64_t id, eg_bundle **kept, eg_sample *cache)
+static int64_t round_and_cache(one_client *k, int64_t id, eg_bundle **kept, eg_sample *cache)
 {
     size_t n;
-    assert_ok(client_round(k, id, kept));
+    assert_ok(one_client_turn(k, id, kept));
     eg_cursor_next(k->cursor);
     const float *rows = eg_bundle_find(*kept, "re_fed.cache", &n);
     assert_true(n <= 2 * MOST && n % 2 == 0);
@@ -56,13 +56,13 @@ static void test_the_cache_has_the_room_that_new_samples_leave(void **state)
     (void)state;
     static const char *const policies[] = {"re-fed", "random", "reservoir", "herding", "loss"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        client k;
+        one_client k;
         eg_bundle *kept = NULL;
         eg_sample cache[MOST], before[MOST];
         char set[64];
         int64_t n_before = 0;
         snprintf(set, sizeof set, "re-fed.policy=%s", policies[i]);
-        client_open(&k, base_text, set);
+        one_client_open(&k, base_text, set);
         for (int64_t round = 0; round < 8; round++) {
             int64_t n = round_and_cache(&k, 1, &kept, cache), stage = round / 2;
             assert_int_equal(n, stage ? 50 : 0);
@@ -76,37 +76,37 @@ static void test_the_cache_has_the_room_that_new_samples_leave(void **state)
                 memcpy(before, cache, sizeof cache), n_before = n;
         }
         eg_bundle_free(kept);
-        client_close(&k);
+        one_client_close(&k);
     }
 }
 
 static void test_what_fits_is_all_kept(void **state)
 {
     (void)state;
-    client k;
+    one_client k;
     eg_bundle *kept = NULL;
     eg_sample cache[MOST];
-    client_open(&k, base_text, "re-fed.size=400");
+    one_client_open(&k, base_text, "re-fed.size=400");
     for (int64_t round = 0; round < 8; round++) {
         assert_int_equal(round_and_cache(&k, 0, &kept, cache), round / 2 * 100);
         assert_int_equal(k.c->n_samples, round / 2 * 100 + 100);
     }
     eg_bundle_free(kept);
-    client_close(&k);
+    one_client_close(&k);
 }
 
 static void test_more_new_samples_than_room_leave_no_cache_and_are_cut(void **state)
 {
     (void)state;
-    client k;
+    one_client k;
     eg_bundle *kept = NULL;
     eg_sample cache[MOST], first[80], all[100];
     int64_t same = 0;
-    client_open(&k, base_text, "re-fed.size=80");
+    one_client_open(&k, base_text, "re-fed.size=80");
     for (int64_t round = 0; round < 4; round++) {
         assert_int_equal(round_and_cache(&k, 0, &kept, cache), 0);
         assert_int_equal(k.c->n_samples, 80);
-        client_samples(&k, round / 2, 100, all);
+        one_client_samples(&k, round / 2, 100, all);
         for (int64_t i = 0; i < 80; i++) {
             assert_true(holds(all, 100, k.c->samples[i]));
             assert_false(holds(k.c->samples, i, k.c->samples[i]));
@@ -118,18 +118,18 @@ static void test_more_new_samples_than_room_leave_no_cache_and_are_cut(void **st
     }
     assert_true(same < 4 * 40); /* drawn, not the first ones */
     eg_bundle_free(kept);
-    client_close(&k);
+    one_client_close(&k);
 }
 
 /* Uneven parts: what was cut away cannot be cached later. */
 static void test_the_cache_comes_from_what_was_not_cut(void **state)
 {
     (void)state;
-    client k;
+    one_client k;
     eg_bundle *kept = NULL;
     eg_sample cache[MOST];
     static const char scenario[] = "scenario.partition=dirichlet";
-    client_open(&k, base_text, scenario);
+    one_client_open(&k, base_text, scenario);
     int64_t id = -1, sizes[2];
     for (int64_t c = 0; c < 2 && id < 0; c++) {
         for (int64_t s = 0; s < 2; s++) {
@@ -140,7 +140,7 @@ static void test_the_cache_comes_from_what_was_not_cut(void **state)
         id = sizes[0] > 65 && sizes[1] < sizes[0] - 10 ? c : -1;
     }
     assert_true(id >= 0); /* seed 3 has one */
-    client_close(&k);
+    one_client_close(&k);
     char text[sizeof base_text + 64];
     snprintf(text, sizeof text, "%s", base_text);
     char *at = strstr(text, "size: 150");
@@ -149,7 +149,7 @@ static void test_the_cache_comes_from_what_was_not_cut(void **state)
     assert_true(size >= 60 && size <= 999);
     snprintf(at, 10, "size: %03d", (int)size);
     at[9] = ',';
-    client_open(&k, text, scenario);
+    one_client_open(&k, text, scenario);
     assert_int_equal(round_and_cache(&k, id, &kept, cache), 0);
     assert_int_equal(k.c->n_samples, size);
     eg_sample *was = calloc((size_t)size, sizeof *was);
@@ -162,11 +162,11 @@ static void test_the_cache_comes_from_what_was_not_cut(void **state)
         assert_true(holds(was, size, cache[i]));
     free(was);
     eg_bundle_free(kept);
-    client_close(&k);
+    one_client_close(&k);
 }
 
 /* The order of stage 0's samples when stage 1 begins, worked out with the parts' tools. */
-static void expected(client *k, const char *policy, int emphasis, const eg_sample *all,
+static void expected(one_client *k, const char *policy, int emphasis, const eg_sample *all,
                      int64_t *order)
 {
     double scores[100] = {0};
@@ -199,19 +199,19 @@ static void test_the_highest_scores_are_cached(void **state)
         {"loss", "re-fed.policy=loss", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        client k;
+        one_client k;
         eg_bundle *kept = NULL;
         eg_sample cache[MOST], all[100];
         int64_t order[100];
-        client_open(&k, base_text, cases[i].set);
-        client_samples(&k, 0, 100, all);
+        one_client_open(&k, base_text, cases[i].set);
+        one_client_samples(&k, 0, 100, all);
         eg_cursor_seek(k.cursor, 2);
         assert_int_equal(round_and_cache(&k, 0, &kept, cache), 50);
         expected(&k, cases[i].policy, cases[i].emphasis, all, order);
         for (int j = 0; j < 50; j++)
             assert_int_equal(cache[j].id, all[order[j]].id);
         eg_bundle_free(kept);
-        client_close(&k);
+        one_client_close(&k);
     }
 }
 
@@ -310,11 +310,11 @@ static const char stream_text[] =
 static void test_without_boundaries_it_ranks_by_count(void **state)
 {
     (void)state;
-    client k;
+    one_client k;
     eg_bundle *kept = NULL;
     eg_sample cache[MOST];
     double ranked;
-    client_open(&k, stream_text, "re-fed.every=50");
+    one_client_open(&k, stream_text, "re-fed.every=50");
     /* 60 samples wait when stages 3, 6 and 9 begin; 20 new ones leave room for 40. */
     static const int64_t stages[] = {0, 0, 0, 3, 3, 3, 6, 6, 6, 9};
     for (int64_t round = 0; round < 10; round++) {
@@ -326,12 +326,12 @@ static void test_without_boundaries_it_ranks_by_count(void **state)
         for (int64_t i = 0; i < n; i++) /* nothing of now or of those that still wait */
             for (int64_t s = stages[round]; s <= round; s++) {
                 eg_sample all[20];
-                client_samples(&k, s, 20, all);
+                one_client_samples(&k, s, 20, all);
                 assert_false(holds(all, 20, cache[i]));
             }
     }
     eg_bundle_free(kept);
-    client_close(&k);
+    one_client_close(&k);
 }
 
 static void refused(const char *text, const char *set, eg_status code, const char *words)
