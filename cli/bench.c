@@ -159,7 +159,7 @@ static eg_status bench_run_layers(const bench_options *o)
                "us", "GFLOP/s");
         for (size_t i = 0; i < eg_plan_n_steps(j.plan); i++) {
             eg_step_info t = eg_plan_step_info(j.plan, i);
-            double one = t.seconds / runs;
+            double one = t.seconds;
             total += one;
             weights += t.reorder && !t.activation ? one : 0;
             activations += t.activation;

@@ -88,7 +88,7 @@ typedef struct eg_step_info {
     const char *kernel; /* "jit:avx2", "reorder" */
     char shape[64];     /* of the result */
     double flops;       /* multiplications and additions of the definition, 0 if not counted */
-    double seconds;     /* summed over the runs timed */
+    double seconds;     /* the least of the runs timed */
     bool reorder;       /* only changes a layout */
     bool activation;    /* a reorder of activations, not of weights */
 } eg_step_info;

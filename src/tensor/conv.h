@@ -32,6 +32,11 @@ eg_status eg_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const
 /* Adds a step that moves the batch of x between outermost and innermost. */
 eg_status eg_batched_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 
+/* True when Winograd's F(4x4, 5x5) can compute it, batch innermost; eg_tiles_conv takes nothing else. */
+bool eg_tiles_can(const eg_conv *c);
+eg_status eg_tiles_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
+                        const eg_conv_nodes *nodes);
+
 /* True when Winograd's F(4x4, 3x3) can compute it; eg_winograd_conv takes nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);
 eg_status eg_winograd_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,

@@ -60,6 +60,15 @@ typedef struct eg_filters {
     bool turned;  /* by half a turn */
 } eg_filters;
 
+/* What a pass of Winograd's F(4x4, 5x5) with the batch innermost reads; NULL what it does not.
+ * A unit is a tile of one vector of samples; so many are worked on together. */
+typedef struct eg_tile_data {
+    const float *x, *dy, *u;
+    float
+        *scratch; /* 64 (ic + oc) vectors a unit; for the weights one more a pair of channels */
+} eg_tile_data;
+enum { EG_TILE_UNITS = 2, EG_TILE_GRAD_UNITS = 8 };
+
 /* Multiplications and additions in one round of the peak kernel, a lane. */
 #define EG_PEAK_ROUND (2 * 32)
 

@@ -87,7 +87,8 @@ static eg_status run_timed(eg_plan *p)
     for (size_t i = 0; i < p->n_steps; i++) {
         double start = eg_seconds();
         EG_TRY(p->steps[i].run(&p->steps[i]));
-        p->steps[i].seconds += eg_seconds() - start;
+        double took = eg_seconds() - start, least = p->steps[i].seconds;
+        p->steps[i].seconds = least > 0 && least < took ? least : took;
     }
     return EG_OK;
 }

@@ -35,6 +35,39 @@ static inline float simd_sum(eg_vec v)
     return lane[0];
 }
 
+/* The sums of EG_V vectors, one a lane: pairs of vectors are halved together, so that a sum
+ * costs three operations and not EG_V. */
+static inline __attribute__((always_inline)) eg_vec simd_sums(const eg_vec *v)
+{
+    enum { QUADS = EG_V / 4 };
+#if EG_V == 16
+    const eg_ivec low = {0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29};
+    const eg_ivec even = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
+#else
+    const eg_ivec low = {0, 8, 1, 9, 4, 12, 5, 13};
+    const eg_ivec even = {0, 1, 8, 9, 4, 5, 12, 13};
+#endif
+    eg_vec quad[QUADS]; /* each 4 lanes hold a part of four sums */
+    for (int i = 0; i < QUADS; i++) {
+        const eg_vec *f = v + (int64_t)4 * i;
+        eg_vec a = __builtin_shuffle(f[0], f[1], low) + __builtin_shuffle(f[0], f[1], low + 2);
+        eg_vec b = __builtin_shuffle(f[2], f[3], low) + __builtin_shuffle(f[2], f[3], low + 2);
+        quad[i] = __builtin_shuffle(a, b, even) + __builtin_shuffle(a, b, even + 2);
+    }
+#if EG_V == 16
+    const eg_ivec front = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+    const eg_ivec first = {0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27};
+    eg_vec a = __builtin_shuffle(quad[0], quad[1], front) +
+               __builtin_shuffle(quad[0], quad[1], front + 8);
+    eg_vec b = __builtin_shuffle(quad[2], quad[3], front) +
+               __builtin_shuffle(quad[2], quad[3], front + 8);
+#else
+    const eg_ivec first = {0, 1, 2, 3, 8, 9, 10, 11};
+    eg_vec a = quad[0], b = quad[1];
+#endif
+    return __builtin_shuffle(a, b, first) + __builtin_shuffle(a, b, first + 4);
+}
+
 static inline float simd_float(int32_t bits)
 {
     float x;
