@@ -54,7 +54,7 @@ function(eg_test_isa test isa label)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
-foreach(test op_test chain_test layout_test golden_ops_test tiles_test)
+foreach(test op_test chain_test layout_test golden_ops_test pooled_test tiles_test)
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()

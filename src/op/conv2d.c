@@ -38,14 +38,35 @@ static void conv2d_plain(const eg_node *y, const double *const *in, double *out)
     eg_conv_visit(&c, conv2d_visit, &(conv2d_sum){in[0], in[1], out});
 }
 
+/* The 2x2 max pooling that reads y first; its gradient may read y, too. */
+static const eg_node *conv2d_pool(const eg_plan *p, const eg_node *y)
+{
+    const eg_node *by[2];
+    eg_plan_readers(p, y, by);
+    bool pools = by[0] && by[0]->op == &eg_op_max_pool;
+    return pools && eg_pool_halves(by[0]->attr, y->shape) ? by[0] : NULL;
+}
+
+/* True when beside the pooling only its gradient reads y: the places of the maxima do. */
+static bool conv2d_needs_winners(const eg_plan *p, const eg_node *y)
+{
+    const eg_node *by[2];
+    return eg_plan_readers(p, y, by) == 2 && by[1]->op == &eg_op_max_pool_back &&
+           by[1]->in[0] == y && by[1]->in[1] != y && eg_pool_gradient_fits(p, by[1]);
+}
+
 static eg_status conv2d_emit(eg_plan *p, const eg_node *y)
 {
     eg_conv c = eg_conv_of(y->in[0]->shape, y->in[1]->shape, y->shape, y->attr);
+    const eg_node *pool = conv2d_pool(p, y);
     return eg_emit_conv(p, y, EG_CONV_FORWARD, &c,
                         &(eg_conv_nodes){.x = y->in[0],
                                          .weights = y->in[1],
                                          .bias = y->n_in > 2 ? y->in[2] : NULL,
-                                         .relu = eg_sole_relu(p, y)});
+                                         .relu = eg_sole_relu(p, y),
+                                         .pool = pool,
+                                         .winners = pool && conv2d_needs_winners(p, y),
+                                         .pool_relu = pool ? eg_sole_relu(p, pool) : NULL});
 }
 
 static eg_node *conv2d_sample_norms(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)

@@ -36,11 +36,28 @@ static void back_weights_plain(const eg_node *y, const double *const *in, double
     eg_conv_visit(&c, back_weights_visit, &(back_weights_sum){in[0], in[1], out});
 }
 
+/* m, the gradient of a max pooling, is not computed: its work is done here, and that of the
+ * relu's gradient before it and of the sum after it. */
+static void back_weights_unpool(const eg_plan *p, const eg_node *m, eg_conv_nodes *nodes)
+{
+    const eg_node *by[2];
+    nodes->pooled = m->in[0];
+    nodes->dy = m->in[1];
+    if (eg_plan_skipped(p, nodes->dy)) {
+        nodes->mask = nodes->dy->in[0];
+        nodes->dy = nodes->dy->in[1];
+    }
+    if (eg_plan_readers(p, m, by) == 2)
+        nodes->sum = by[1];
+}
+
 static eg_status back_weights_emit(eg_plan *p, const eg_node *y)
 {
     eg_conv c = back_weights_geometry(y);
-    return eg_emit_conv(p, y, EG_CONV_BACK_WEIGHTS, &c,
-                        &(eg_conv_nodes){.x = y->in[0], .dy = y->in[1]});
+    eg_conv_nodes nodes = {.x = y->in[0], .dy = y->in[1]};
+    if (eg_plan_skipped(p, y->in[1]))
+        back_weights_unpool(p, y->in[1], &nodes);
+    return eg_emit_conv(p, y, EG_CONV_BACK_WEIGHTS, &c, &nodes);
 }
 
 static eg_node *back_weights_sample(eg_graph *g, int i)

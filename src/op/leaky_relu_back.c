@@ -26,10 +26,12 @@ static eg_status leaky_relu_back_run(const eg_step *s)
 }
 
 /* A relu's gradient that only one batch norm reads: its two backward passes mask dy themselves.
- */
+ * So does a max pooling's gradient that is taken into a convolution's. */
 static bool leaky_relu_back_fuses(const eg_plan *p, const eg_node *y)
 {
-    const eg_node *by[2];
+    const eg_node *by[2], *pool = eg_plan_sole_reader(p, y, &eg_op_max_pool_back);
+    if (pool && eg_rectify_slope(y) == 0 && pool->in[1] == y && pool->in[0] != y)
+        return eg_pool_gradient_fuses(p, pool);
     if (eg_rectify_slope(y) != 0 || eg_plan_readers(p, y, by) != 2 || !by[0] || !by[1])
         return false;
     return by[0]->op == &eg_op_batch_norm_sums && by[0]->in[2] == y &&

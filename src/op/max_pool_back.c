@@ -27,8 +27,29 @@ static eg_status max_pool_back_run(const eg_step *s)
     return EG_OK;
 }
 
+bool eg_pool_gradient_fits(const eg_plan *p, const eg_node *y)
+{
+    const eg_node *by[2];
+    int n = eg_plan_readers(p, y, by);
+    bool alone = n == 1 || (n == 2 && by[1] && by[1]->op == &eg_op_channel_sum);
+    if (!alone || !by[0] || by[0]->op != &eg_op_conv2d_back_weights || by[0]->in[1] != y ||
+        by[0]->in[0] == y || !eg_pool_halves(y->attr, y->shape))
+        return false;
+    eg_conv c = eg_conv_of(by[0]->in[0]->shape, by[0]->shape, y->shape, by[0]->attr);
+    return eg_pooled_takes(eg_plan_kernels(p), &c);
+}
+
+bool eg_pool_gradient_fuses(const eg_plan *p, const eg_node *y)
+{
+    return eg_plan_left(p, y->in[0]) && eg_pool_gradient_fits(p, y);
+}
+
 static eg_status max_pool_back_emit(eg_plan *p, const eg_node *y)
 {
+    if (eg_pool_gradient_fuses(p, y)) {
+        eg_plan_skip(p, y);
+        return EG_OK;
+    }
     eg_layout layout = eg_plan_layout(p, y->in[0]);
     eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], layout)};
     eg_value *out = eg_plan_write(p, y, layout);

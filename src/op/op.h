@@ -68,6 +68,13 @@ int64_t eg_pool_argmax(const eg_pool_dims *d, const double *x, int64_t out);
 eg_pool_dims eg_pool_dims_of(const eg_kernels *k, eg_shape x, eg_shape y, const eg_window *win,
                              eg_layout layout);
 
+/* True for windows of 2x2 places that neither meet nor leave a place of x out. */
+bool eg_pool_halves(const eg_window *win, eg_shape x);
+/* True when the only reader of this max_pool_back is a convolution's gradient for its weights,
+ * and perhaps its bias, that can do its work if it has the places of the maxima. */
+bool eg_pool_gradient_fits(const eg_plan *p, const eg_node *y);
+bool eg_pool_gradient_fuses(const eg_plan *p, const eg_node *y); /* and it has them */
+
 /* dy summed over each sample's image, squared and summed over channels: the squared norm of
  * each sample's gradient of a bias along axis 1. */
 eg_node *eg_bias_sample_norms(eg_graph *g, eg_node *dy);

@@ -73,6 +73,12 @@ bool eg_pool_shape(eg_graph *g, const char *op, const eg_node *x, const eg_windo
     return true;
 }
 
+bool eg_pool_halves(const eg_window *win, eg_shape x)
+{
+    return win->kernel == 2 && win->stride == 2 && win->padding == 0 && x.dim[2] % 2 == 0 &&
+           x.dim[3] % 2 == 0;
+}
+
 eg_pool_dims eg_pool_dims_of(const eg_kernels *k, eg_shape x, eg_shape y, const eg_window *win,
                              eg_layout layout)
 {

@@ -175,20 +175,15 @@ static eg_status batched_back_weights(eg_plan *p, const eg_node *y, const eg_con
     return EG_OK;
 }
 
-/* A tile of 16 places costs 64 operations a pair of channels instead of 400, and the transforms
- * 416 an input channel and 192 a result. With one input channel nothing is won; tiles must be
- * full by half. */
-static bool batched_is_tiled(const eg_conv *c)
-{
-    int64_t tiles = (c->oh + 3) / 4 * ((c->ow + 3) / 4);
-    return eg_tiles_can(c) && c->ic >= 4 && c->oc >= 4 && 2 * c->oh * c->ow >= 16 * tiles;
-}
-
 eg_status eg_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                           const eg_conv_nodes *nodes)
 {
-    if (batched_is_tiled(c))
+    if (eg_tiles_pay(c))
         return eg_tiles_conv(p, y, pass, c, nodes);
+    if (nodes->pool && eg_pooled_takes(eg_plan_kernels(p), c))
+        return eg_pooled_forward(p, y, c, nodes);
+    if (nodes->pooled)
+        return eg_pooled_back_weights(p, y, c, nodes);
     batched_args *a = eg_plan_alloc(p, sizeof *a);
     if (!a)
         return EG_ENOMEM;

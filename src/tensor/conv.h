@@ -12,10 +12,17 @@ typedef enum eg_conv_pass {
     EG_CONV_BACK_WEIGHTS,
 } eg_conv_pass;
 
-/* The nodes of one pass: what it reads (NULL where it does not), and a relu to take in. */
+/* The nodes of one pass: what it reads (NULL where it does not), and what it may take in. */
 typedef struct eg_conv_nodes {
     const eg_node *x, *weights, *bias, *dy;
     const eg_node *relu;
+    /* Forward: a 2x2 max pooling that reads the result, the relu that alone reads that, and
+     * whether it is to leave the places of the maxima. */
+    const eg_node *pool, *pool_relu;
+    bool winners;
+    /* For the weights: the result that was pooled, when dy is the gradient behind the pooling;
+     * the relu behind it, or NULL; and the sum of the gradient, or NULL. */
+    const eg_node *pooled, *mask, *sum;
 } eg_conv_nodes;
 
 /* Floating-point operations of one pass by the definition. */
@@ -32,10 +39,20 @@ eg_status eg_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const
 /* Adds a step that moves the batch of x between outermost and innermost. */
 eg_status eg_batched_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 
-/* True when Winograd's F(4x4, 5x5) can compute it, batch innermost; eg_tiles_conv takes nothing else. */
+/* True when Winograd's F(4x4, 5x5) can compute it, batch innermost; eg_tiles_conv takes nothing
+ * else. */
 bool eg_tiles_can(const eg_conv *c);
+bool eg_tiles_pay(const eg_conv *c); /* faster than directly */
 eg_status eg_tiles_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                         const eg_conv_nodes *nodes);
+
+/* True when a 2x2 max pooling behind it is taken into both its forward pass and its gradient.
+ */
+bool eg_pooled_takes(const eg_kernels *k, const eg_conv *c);
+eg_status eg_pooled_forward(eg_plan *p, const eg_node *y, const eg_conv *c,
+                            const eg_conv_nodes *nodes);
+eg_status eg_pooled_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
+                                 const eg_conv_nodes *nodes);
 
 /* True when Winograd's F(4x4, 3x3) can compute it; eg_winograd_conv takes nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);

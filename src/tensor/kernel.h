@@ -69,6 +69,20 @@ typedef struct eg_tile_data {
 } eg_tile_data;
 enum { EG_TILE_UNITS = 2, EG_TILE_GRAD_UNITS = 8 };
 
+/* A convolution's result behind 2x2 max pooling, and behind a relu then. */
+typedef struct eg_conv_pool {
+    float *max;      /* [oc, oh / 2, ow / 2, lanes] */
+    uint8_t *winner; /* as many bytes: which of the four it was; NULL: not asked */
+    float *y;        /* [oc, oh, ow, lanes], the result itself; NULL: nobody reads it */
+    bool relu;
+} eg_conv_pool;
+
+/* The gradient dy of that, zero where the relu's result `mask` is not positive. */
+typedef struct eg_pool_gradient {
+    const uint8_t *winner;
+    const float *dy, *mask; /* [oc, oh / 2, ow / 2, lanes]; mask may be NULL */
+} eg_pool_gradient;
+
 /* Multiplications and additions in one round of the peak kernel, a lane. */
 #define EG_PEAK_ROUND (2 * 32)
 

@@ -137,6 +137,16 @@ void eg_plan_fused(eg_plan *p, const eg_node *y, eg_value *value)
     value->pinned |= n->pinned;
 }
 
+void eg_plan_leave(eg_plan *p, const eg_node *x, eg_value *value)
+{
+    p->nodes[x->id].left = value;
+}
+
+eg_value *eg_plan_left(const eg_plan *p, const eg_node *x)
+{
+    return p->nodes[x->id].left;
+}
+
 eg_status eg_plan_alias(eg_plan *p, const eg_node *y, const eg_node *x)
 {
     eg_value *from = eg_plan_read(p, x, EG_PLAIN);

@@ -72,6 +72,9 @@ void eg_plan_skip(eg_plan *p, const eg_node *x);
 bool eg_plan_skipped(const eg_plan *p, const eg_node *x);
 /* x has been computed already. */
 bool eg_plan_has(const eg_plan *p, const eg_node *x);
+/* What x's step leaves for the steps of its gradient, beside or in place of its value. */
+void eg_plan_leave(eg_plan *p, const eg_node *x, eg_value *value);
+eg_value *eg_plan_left(const eg_plan *p, const eg_node *x); /* NULL: nothing */
 /* y's value is that of x: a step of x computes y as well. */
 void eg_plan_fused(eg_plan *p, const eg_node *y, eg_value *value);
 

@@ -9,6 +9,7 @@
 /* What compiling knows of a node. */
 typedef struct plan_node {
     eg_value *form[EG_N_LAYOUTS];
+    eg_value *left;                       /* for the steps of its gradient */
     eg_layout home;                       /* the layout it was computed in */
     const eg_node *first_reader, *reader; /* the first one and the last */
     int n_readers;                        /* outputs and gradients count too */

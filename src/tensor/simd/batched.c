@@ -5,7 +5,7 @@
  * number of channels. A tile of OUT channels x COLS neighbouring places x VECS vectors stays in
  * registers while all inputs go by.
  */
-#include "tensor/simd/simd.h"
+#include "tensor/simd/lanes.h"
 
 #define BATCHED_INLINE static inline __attribute__((always_inline))
 
@@ -228,27 +228,43 @@ void EG_KERNEL(conv_back_weights)(float *dw, const float *x, const float *dy, co
                                  (int)(c->kw - s < GRAD_COLS ? c->kw - s : GRAD_COLS));
 }
 
-/* y [size, lanes] = x [n, size] transposed, in squares that stay in the first cache. */
+/* A square of EG_V rows of x, `from` floats apart, turned into rows of y, `to` apart. */
+static void batched_turn(float *y, int64_t to, const float *x, int64_t from)
+{
+    eg_vec v[EG_V];
+    for (int i = 0; i < EG_V; i++)
+        v[i] = simd_load(x + i * from);
+    simd_transpose(v);
+    for (int i = 0; i < EG_V; i++)
+        simd_store(y + i * to, v[i]);
+}
+
+/* y [size, lanes] = x [n, size] transposed, in squares; what is left over one by one. */
 void EG_KERNEL(to_batched)(float *y, const float *x, int64_t n, int64_t size, int64_t lanes)
 {
-    for (int64_t from = 0; from < size; from += 32) {
-        int64_t to = from + 32 < size ? from + 32 : size;
-        for (int64_t k = from; k < to; k++) {
-            for (int64_t i = 0; i < n; i++)
-                y[k * lanes + i] = x[i * size + k];
-            for (int64_t i = n; i < lanes; i++)
-                y[k * lanes + i] = 0;
-        }
+    for (int64_t k = 0; k < size; k += EG_V) {
+        int64_t to = k + EG_V < size ? k + EG_V : size;
+        for (int64_t i = 0; i < lanes; i += EG_V)
+            if (i + EG_V <= n && k + EG_V <= size)
+                batched_turn(y + k * lanes + i, lanes, x + i * size + k, size);
+            else
+                for (int64_t q = k; q < to; q++)
+                    for (int64_t l = i; l < i + EG_V; l++)
+                        y[q * lanes + l] = l < n ? x[l * size + q] : 0;
     }
 }
 
 void EG_KERNEL(from_batched)(float *y, const float *x, int64_t n, int64_t size, int64_t lanes)
 {
-    for (int64_t from = 0; from < size; from += 32) {
-        int64_t to = from + 32 < size ? from + 32 : size;
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t k = from; k < to; k++)
-                y[i * size + k] = x[k * lanes + i];
+    for (int64_t k = 0; k < size; k += EG_V) {
+        int64_t to = k + EG_V < size ? k + EG_V : size;
+        for (int64_t i = 0; i < n; i += EG_V)
+            if (i + EG_V <= n && k + EG_V <= size)
+                batched_turn(y + i * size + k, size, x + k * lanes + i, lanes);
+            else
+                for (int64_t l = i; l < n && l < i + EG_V; l++)
+                    for (int64_t q = k; q < to; q++)
+                        y[l * size + q] = x[q * lanes + l];
     }
 }
 

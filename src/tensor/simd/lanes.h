@@ -8,6 +8,10 @@
 
 #include "tensor/simd/simd.h"
 
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
 static inline eg_vec simd_load(const float *x)
 {
     return *(const eg_vec *)x;
@@ -18,10 +22,50 @@ static inline void simd_store(float *y, eg_vec v)
     *(eg_vec *)y = v;
 }
 
+/* A load that happens once: GCC would rather read memory again than keep a register. */
+static inline __attribute__((always_inline)) eg_vec simd_load_once(const float *x)
+{
+    eg_vec v = *(const eg_vec *)x;
+#ifdef __AVX512F__
+    __asm__("" : "+v"(v));
+#endif
+    return v;
+}
+
 /* a where the mask is all ones, b where it is zero. */
 static inline eg_vec simd_select(eg_ivec mask, eg_vec a, eg_vec b)
 {
     return (eg_vec)((mask & (eg_ivec)a) | (~mask & (eg_ivec)b));
+}
+
+/* A condition a lane. C has no choice between two vectors, and GCC makes two or three
+ * operations of one written with masks; where that counts, these name the instruction. */
+#if defined(__AVX512F__)
+typedef __mmask16 simd_bools;
+#else
+typedef eg_ivec simd_bools;
+#endif
+
+static inline __attribute__((always_inline)) simd_bools simd_greater(eg_vec a, eg_vec b)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
+#else
+    return (eg_ivec)(a > b);
+#endif
+}
+
+/* a where it holds, else b. */
+static inline __attribute__((always_inline)) eg_vec simd_choose(simd_bools where, eg_vec a,
+                                                                eg_vec b)
+{
+#if defined(__AVX512F__)
+    return (eg_vec)_mm512_mask_blend_ps(where, (__m512)b, (__m512)a);
+#elif defined(__AVX__)
+    return (eg_vec)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)where);
+#else
+    return simd_select(where, a, b);
+#endif
 }
 
 /* The lanes added as a tree of fixed shape. */
@@ -66,6 +110,39 @@ static inline __attribute__((always_inline)) eg_vec simd_sums(const eg_vec *v)
     eg_vec a = quad[0], b = quad[1];
 #endif
     return __builtin_shuffle(a, b, first) + __builtin_shuffle(a, b, first + 4);
+}
+
+/* Of each pair of vectors h apart: the upper right and the lower left of their squares of h x h
+ * lanes change places. */
+static inline __attribute__((always_inline)) void simd_swap(eg_vec v[EG_V], int h,
+                                                            eg_ivec first, eg_ivec second)
+{
+    for (int i = 0; i < EG_V; i++) {
+        if (i & h)
+            continue;
+        eg_vec a = v[i], b = v[i + h];
+        v[i] = __builtin_shuffle(a, b, first);
+        v[i + h] = __builtin_shuffle(a, b, second);
+    }
+}
+
+/* A square of EG_V vectors turned about its diagonal. */
+static inline __attribute__((always_inline)) void simd_transpose(eg_vec v[EG_V])
+{
+#if EG_V == 16
+    simd_swap(v, 1, (eg_ivec){0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30},
+              (eg_ivec){1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31});
+    simd_swap(v, 2, (eg_ivec){0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29},
+              (eg_ivec){2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
+    simd_swap(v, 4, (eg_ivec){0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27},
+              (eg_ivec){4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31});
+    simd_swap(v, 8, (eg_ivec){0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23},
+              (eg_ivec){8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31});
+#else
+    simd_swap(v, 1, (eg_ivec){0, 8, 2, 10, 4, 12, 6, 14}, (eg_ivec){1, 9, 3, 11, 5, 13, 7, 15});
+    simd_swap(v, 2, (eg_ivec){0, 1, 8, 9, 4, 5, 12, 13}, (eg_ivec){2, 3, 10, 11, 6, 7, 14, 15});
+    simd_swap(v, 4, (eg_ivec){0, 1, 2, 3, 8, 9, 10, 11}, (eg_ivec){4, 5, 6, 7, 12, 13, 14, 15});
+#endif
 }
 
 static inline float simd_float(int32_t bits)

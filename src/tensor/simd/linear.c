@@ -3,15 +3,16 @@
  *
  * A tile of ROWS x OUTS sums, each a vector of partial sums along k, stays in registers; no row
  * is packed or transposed first, which is what a general product spends half its time on here.
+ * There are as many sums as lanes, so that all lanes are added up at once.
  */
-#include "tensor/simd/simd.h"
+#include "tensor/simd/lanes.h"
 
 #define LINEAR_INLINE static inline __attribute__((always_inline))
 
 #ifdef __AVX512F__
-enum { ROWS = 4, OUTS = 6 };
+enum { ROWS = 4, OUTS = 4 };
 #else
-enum { ROWS = 2, OUTS = 5 };
+enum { ROWS = 2, OUTS = 4 };
 #endif
 
 typedef struct linear_place {
@@ -39,13 +40,16 @@ LINEAR_INLINE void linear_tile(const linear_place *p, int rows, int outs)
                 sum[i][j] += x[i] * w;
         }
     }
+    eg_vec flat[EG_V] = {{0}};
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < outs; j++)
+            flat[i * outs + j] = sum[i][j];
+    eg_vec totals = simd_sums(flat);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < outs; j++) {
-            float total = p->bias ? p->bias[j] : 0;
+            float total = totals[i * outs + j] + (p->bias ? p->bias[j] : 0);
             for (int64_t q = l; q < p->k; q++)
                 total += p->x[i * p->k + q] * p->w[j * p->k + q];
-            for (int v = 0; v < EG_V; v++)
-                total += sum[i][j][v];
             p->y[i * p->n + j] = p->relu && !(total > 0) ? 0 : total;
         }
 }
