@@ -67,7 +67,7 @@ typedef struct eg_tile_data {
     float
         *scratch; /* 64 (ic + oc) vectors a unit; for the weights one more a pair of channels */
 } eg_tile_data;
-enum { EG_TILE_UNITS = 2, EG_TILE_GRAD_UNITS = 8 };
+enum { EG_TILE_UNITS = 2, EG_TILE_GRAD_UNITS = 4 };
 
 /* A convolution's result behind 2x2 max pooling, and behind a relu then. */
 typedef struct eg_conv_pool {

@@ -18,12 +18,14 @@ typedef struct shape {
     bool seen; /* the convolution's own result is asked for, too */
 } shape;
 
-/* One window and many, batches of one vector and several, whole and filled up. */
+/* One window and many, batches of one vector and several, whole and filled up. In no window are
+ * the largest two so near that rounding could exchange them: 28 x 28 with ten channels has one
+ * 5e-8 apart, and the plain kernels, fused or not, then differ from the double form. */
 static const shape shapes[] = {
-    {32, 1, 12, 12, 10, true, true, false}, {1, 1, 6, 6, 1, true, true, false},
-    {3, 2, 8, 10, 5, true, false, false},   {16, 1, 10, 6, 7, false, true, false},
-    {33, 3, 8, 8, 3, true, true, false},    {9, 1, 6, 12, 11, true, true, true},
-    {40, 2, 6, 6, 4, false, false, true},
+    {32, 1, 28, 28, 5, true, true, false}, {32, 1, 12, 12, 10, true, true, false},
+    {1, 1, 6, 6, 1, true, true, false},    {3, 2, 8, 10, 5, true, false, false},
+    {16, 1, 10, 6, 7, false, true, false}, {33, 3, 8, 8, 3, true, true, false},
+    {9, 1, 6, 12, 11, true, true, true},   {40, 2, 6, 6, 4, false, false, true},
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
