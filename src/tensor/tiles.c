@@ -1,5 +1,5 @@
-/* tiles.c - convolutions by Winograd's F(4x4, 5x5) with the batch innermost, as steps of a
- * plan. SPDX-License-Identifier: Apache-2.0
+/* tiles.c - convolutions by Winograd, F(4x4, 5x5), with the batch innermost: steps of a plan.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Filters are transformed in a step of their own, then one kernel does a whole pass. The
  * gradients are the transposed form of the forward pass and read nothing of it.

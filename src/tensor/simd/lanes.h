@@ -79,69 +79,84 @@ static inline float simd_sum(eg_vec v)
     return lane[0];
 }
 
+/* Which lanes of two vectors to take: their halves of each four lanes side by side, their
+ * pairs, their fours, and for squares of 1 to 8 lanes that change places. */
+// clang-format off
+#if EG_V == 16
+#define SIMD_LOW 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
+#define SIMD_HIGH 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
+#define SIMD_EVEN 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define SIMD_ODD 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define SIMD_FRONT 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define SIMD_BACK 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#define SIMD_FIRST 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
+#define SIMD_SECOND 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
+#define SIMD_SWAP_1_A 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
+#define SIMD_SWAP_1_B 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
+#define SIMD_SWAP_2_A 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define SIMD_SWAP_2_B 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define SIMD_SWAP_4_A 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
+#define SIMD_SWAP_4_B 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
+#define SIMD_SWAP_8_A 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define SIMD_SWAP_8_B 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#else
+#define SIMD_LOW 0, 8, 1, 9, 4, 12, 5, 13
+#define SIMD_HIGH 2, 10, 3, 11, 6, 14, 7, 15
+#define SIMD_EVEN 0, 1, 8, 9, 4, 5, 12, 13
+#define SIMD_ODD 2, 3, 10, 11, 6, 7, 14, 15
+#define SIMD_FIRST 0, 1, 2, 3, 8, 9, 10, 11
+#define SIMD_SECOND 4, 5, 6, 7, 12, 13, 14, 15
+#define SIMD_SWAP_1_A 0, 8, 2, 10, 4, 12, 6, 14
+#define SIMD_SWAP_1_B 1, 9, 3, 11, 5, 13, 7, 15
+#define SIMD_SWAP_2_A 0, 1, 8, 9, 4, 5, 12, 13
+#define SIMD_SWAP_2_B 2, 3, 10, 11, 6, 7, 14, 15
+#define SIMD_SWAP_4_A 0, 1, 2, 3, 8, 9, 10, 11
+#define SIMD_SWAP_4_B 4, 5, 6, 7, 12, 13, 14, 15
+#endif
+// clang-format on
+
+/* Two vectors become one: each lane is the sum of two of a or of two of b. */
+#define SIMD_FOLD(a, b, one, other)                                                            \
+    (__builtin_shufflevector(a, b, one) + __builtin_shufflevector(a, b, other))
+
 /* The sums of EG_V vectors, one a lane: pairs of vectors are halved together, so that a sum
  * costs three operations and not EG_V. */
 static inline __attribute__((always_inline)) eg_vec simd_sums(const eg_vec *v)
 {
-    enum { QUADS = EG_V / 4 };
-#if EG_V == 16
-    const eg_ivec low = {0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29};
-    const eg_ivec even = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
-#else
-    const eg_ivec low = {0, 8, 1, 9, 4, 12, 5, 13};
-    const eg_ivec even = {0, 1, 8, 9, 4, 5, 12, 13};
-#endif
-    eg_vec quad[QUADS]; /* each 4 lanes hold a part of four sums */
-    for (int i = 0; i < QUADS; i++) {
+    eg_vec quad[EG_V / 4]; /* each 4 lanes hold a part of four sums */
+    for (int i = 0; i < EG_V / 4; i++) {
         const eg_vec *f = v + (int64_t)4 * i;
-        eg_vec a = __builtin_shuffle(f[0], f[1], low) + __builtin_shuffle(f[0], f[1], low + 2);
-        eg_vec b = __builtin_shuffle(f[2], f[3], low) + __builtin_shuffle(f[2], f[3], low + 2);
-        quad[i] = __builtin_shuffle(a, b, even) + __builtin_shuffle(a, b, even + 2);
+        eg_vec a = SIMD_FOLD(f[0], f[1], SIMD_LOW, SIMD_HIGH);
+        eg_vec b = SIMD_FOLD(f[2], f[3], SIMD_LOW, SIMD_HIGH);
+        quad[i] = SIMD_FOLD(a, b, SIMD_EVEN, SIMD_ODD);
     }
 #if EG_V == 16
-    const eg_ivec front = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
-    const eg_ivec first = {0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27};
-    eg_vec a = __builtin_shuffle(quad[0], quad[1], front) +
-               __builtin_shuffle(quad[0], quad[1], front + 8);
-    eg_vec b = __builtin_shuffle(quad[2], quad[3], front) +
-               __builtin_shuffle(quad[2], quad[3], front + 8);
+    eg_vec a = SIMD_FOLD(quad[0], quad[1], SIMD_FRONT, SIMD_BACK);
+    eg_vec b = SIMD_FOLD(quad[2], quad[3], SIMD_FRONT, SIMD_BACK);
 #else
-    const eg_ivec first = {0, 1, 2, 3, 8, 9, 10, 11};
     eg_vec a = quad[0], b = quad[1];
 #endif
-    return __builtin_shuffle(a, b, first) + __builtin_shuffle(a, b, first + 4);
+    return SIMD_FOLD(a, b, SIMD_FIRST, SIMD_SECOND);
 }
 
 /* Of each pair of vectors h apart: the upper right and the lower left of their squares of h x h
  * lanes change places. */
-static inline __attribute__((always_inline)) void simd_swap(eg_vec v[EG_V], int h,
-                                                            eg_ivec first, eg_ivec second)
-{
-    for (int i = 0; i < EG_V; i++) {
-        if (i & h)
-            continue;
-        eg_vec a = v[i], b = v[i + h];
-        v[i] = __builtin_shuffle(a, b, first);
-        v[i + h] = __builtin_shuffle(a, b, second);
-    }
-}
+#define SIMD_SWAP(v, h, one, other)                                                            \
+    for (int i = 0; i < EG_V; i++)                                                             \
+        if (!(i & (h))) {                                                                      \
+            eg_vec a = (v)[i], b = (v)[i + (h)];                                               \
+            (v)[i] = __builtin_shufflevector(a, b, one);                                       \
+            (v)[i + (h)] = __builtin_shufflevector(a, b, other);                               \
+        }
 
 /* A square of EG_V vectors turned about its diagonal. */
 static inline __attribute__((always_inline)) void simd_transpose(eg_vec v[EG_V])
 {
+    SIMD_SWAP(v, 1, SIMD_SWAP_1_A, SIMD_SWAP_1_B)
+    SIMD_SWAP(v, 2, SIMD_SWAP_2_A, SIMD_SWAP_2_B)
+    SIMD_SWAP(v, 4, SIMD_SWAP_4_A, SIMD_SWAP_4_B)
 #if EG_V == 16
-    simd_swap(v, 1, (eg_ivec){0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30},
-              (eg_ivec){1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31});
-    simd_swap(v, 2, (eg_ivec){0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29},
-              (eg_ivec){2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
-    simd_swap(v, 4, (eg_ivec){0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27},
-              (eg_ivec){4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31});
-    simd_swap(v, 8, (eg_ivec){0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23},
-              (eg_ivec){8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31});
-#else
-    simd_swap(v, 1, (eg_ivec){0, 8, 2, 10, 4, 12, 6, 14}, (eg_ivec){1, 9, 3, 11, 5, 13, 7, 15});
-    simd_swap(v, 2, (eg_ivec){0, 1, 8, 9, 4, 5, 12, 13}, (eg_ivec){2, 3, 10, 11, 6, 7, 14, 15});
-    simd_swap(v, 4, (eg_ivec){0, 1, 2, 3, 8, 9, 10, 11}, (eg_ivec){4, 5, 6, 7, 12, 13, 14, 15});
+    SIMD_SWAP(v, 8, SIMD_SWAP_8_A, SIMD_SWAP_8_B)
 #endif
 }
 
