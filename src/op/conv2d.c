@@ -79,7 +79,7 @@ static eg_node *conv2d_sample_norms(eg_graph *g, const eg_node *y, eg_node *dy, 
 }
 
 /* Shapes that take every path: few and odd channels, stride, padding, groups, 1x1, 5x5, 3x5,
- * 3x3 with whole blocks. */
+ * 3x3 and 5x5 with whole blocks. */
 static eg_node *conv2d_sample(eg_graph *g, int i)
 {
     static const struct {
@@ -98,6 +98,7 @@ static eg_node *conv2d_sample(eg_graph *g, int i)
         {2, 5, 7, 8, 6, 3, {.stride = 1, .padding = 1}, true, 2},
         {2, 16, 8, 7, 16, 4, {.stride = 2, .padding = 1}, false, -2},
         {1, 16, 6, 7, 32, 3, {.stride = 1, .padding = 1}, true, 0},
+        {1, 16, 7, 6, 16, 5, {.stride = 1, .padding = 2}, true, 0},
     };
     if (i >= (int)(sizeof s / sizeof *s))
         return NULL;

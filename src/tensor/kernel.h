@@ -36,25 +36,29 @@ typedef struct eg_pool_dims {
 
 /* Images [n, c / v, h, w, v] cut into tiles of 4 x 4 places for Winograd's convolution, rows x
  * cols of them an image. The n tiles from `from` on, counted through all images, are worked on.
- * What a tile is turned into has 36 numbers a channel, which go to 36 matrices. */
+ * What a tile is turned into has a number a channel for each of (taps + 3)^2 points, which go
+ * to as many matrices. */
 typedef struct eg_tiles {
+    int64_t taps; /* of a filter in a row or column: 3 or 5 */
     int64_t c, h, w, rows, cols;
     int64_t padding; /* the windows begin so far before the tiles */
     int64_t from, n;
     int64_t step; /* floats from one matrix to the next */
 } eg_tiles;
 
-/* The 36 products of tiles: [n, ic] by [ic, oc] give [n, oc], or their gradient for the second
- * factor. */
+/* The products of tiles, one a point: [n, ic] by [ic, oc] give [n, oc], or their gradient for
+ * the second factor. */
 typedef struct eg_tile_product {
+    int64_t points;
     int64_t n, ic, oc;
     int64_t in_step, weight_step, out_step; /* floats from one matrix to the next */
     bool add;                               /* to what stands there */
 } eg_tile_product;
 
-/* Filters of 3 x 3, or a piece of them: where they stand in the weights, ic_step floats apart
- * along what is summed over and oc_step along the results. */
+/* Filters of taps x taps, 3 or 5, or a piece of them: where they stand in the weights, ic_step
+ * floats apart along what is summed over and oc_step along the results. */
 typedef struct eg_filters {
+    int64_t taps;
     int64_t ic, oc, ic_step, oc_step;
     int64_t step; /* floats from one matrix to the next */
     bool turned;  /* by half a turn */

@@ -1,15 +1,16 @@
-/* winograd.c - 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3), in blocked layouts.
+/* winograd.c - 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(4x4, 5x5),
+ * in blocked layouts.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The weights are transformed by a step of their own, once a pass; then stretches of tiles are
  * transformed, multiplied and transformed back while the caches hold them. Of 512 x 512 filters
- * the 36 matrices would pass through memory; if one stretch holds all tiles, they are made and
+ * the matrices would pass through memory; if one stretch holds all tiles, they are made and
  * used piece by piece instead. The gradient for the input is the same step with weights turned
  * by half a turn and their channels exchanged.
  */
 #include "tensor/conv.h"
 
-enum { WINOGRAD_POINTS = 36, WINOGRAD_TILE = 4, WINOGRAD_TAPS = 9 };
+enum { WINOGRAD_TILE = 4 };
 
 /* Filters of which there are so many do not stay in a cache; pieces of so many channels do. */
 enum { WINOGRAD_MANY = 256 * 256, WINOGRAD_PIECE = 64 };
@@ -25,7 +26,7 @@ typedef struct winograd_args {
     bool relu;
 } winograd_args;
 
-/* A matrix of so many floats, with a line between it and the next: at powers of two the 36
+/* A matrix of so many floats, with a line between it and the next: at powers of two the
  * places of one tile would meet in one set of the first cache. */
 static int64_t winograd_step(const eg_kernels *k, int64_t size)
 {
@@ -51,29 +52,34 @@ static void winograd_describe(const eg_kernels *k, const eg_conv *c, eg_conv_pas
     int64_t n = winograd_stretch(c, a->tiles, pass == EG_CONV_BACK_WEIGHTS);
     bool turned = pass == EG_CONV_BACK_DATA;
     a->pieces = n == a->tiles && c->ic * c->oc >= WINOGRAD_MANY;
+    int64_t taps = c->kh, square = taps * taps, window = taps + WINOGRAD_TILE - 1;
     int64_t ic = a->pieces && c->ic > WINOGRAD_PIECE ? WINOGRAD_PIECE : c->ic;
     int64_t oc = a->pieces && c->oc > WINOGRAD_PIECE ? WINOGRAD_PIECE : c->oc;
     a->ic = c->ic, a->oc = c->oc;
-    a->product = (eg_tile_product){.n = n,
+    a->product = (eg_tile_product){.points = window * window,
+                                   .n = n,
                                    .ic = ic,
                                    .oc = oc,
                                    .in_step = winograd_step(k, n * c->ic),
                                    .weight_step = winograd_step(k, ic * oc),
                                    .out_step = winograd_step(k, n * c->oc)};
-    a->filters = (eg_filters){.ic = ic,
+    a->filters = (eg_filters){.taps = taps,
+                              .ic = ic,
                               .oc = oc,
-                              .ic_step = turned ? c->oc * WINOGRAD_TAPS : WINOGRAD_TAPS,
-                              .oc_step = turned ? WINOGRAD_TAPS : c->ic * WINOGRAD_TAPS,
+                              .ic_step = turned ? c->oc * square : square,
+                              .oc_step = turned ? square : c->ic * square,
                               .step = a->product.weight_step,
                               .turned = turned};
-    a->in = (eg_tiles){.c = c->ic,
+    a->in = (eg_tiles){.taps = taps,
+                       .c = c->ic,
                        .h = c->h,
                        .w = c->w,
                        .rows = rows,
                        .cols = cols,
                        .padding = c->padding,
                        .step = a->product.in_step};
-    a->out = (eg_tiles){.c = c->oc,
+    a->out = (eg_tiles){.taps = taps,
+                        .c = c->oc,
                         .h = c->oh,
                         .w = c->ow,
                         .rows = rows,
@@ -172,16 +178,17 @@ static eg_status winograd_run_back_weights(const eg_step *s)
     return EG_OK;
 }
 
-static eg_value *winograd_scratch(eg_plan *p, int64_t step)
+/* Room for the matrices of all points. */
+static eg_value *winograd_scratch(eg_plan *p, const winograd_args *a, int64_t step)
 {
-    return eg_plan_scratch(p, (size_t)(WINOGRAD_POINTS * step) * sizeof(float));
+    return eg_plan_scratch(p, (size_t)(a->product.points * step) * sizeof(float));
 }
 
 /* The transformed weights, by a step of their own; NULL when memory is out. */
 static eg_value *winograd_emit_filter(eg_plan *p, const eg_node *weights, winograd_args *a)
 {
     eg_value *w = eg_plan_read(p, weights, EG_PLAIN);
-    eg_value *u = winograd_scratch(p, a->product.weight_step);
+    eg_value *u = winograd_scratch(p, a, a->product.weight_step);
     eg_step *s = eg_plan_step(p, weights, winograd_run_filter, 1, &w, 1, &u);
     if (!s)
         return NULL;
@@ -197,9 +204,10 @@ static eg_status winograd_emit_forward(eg_plan *p, const eg_node *y, eg_value *x
     eg_value *w = a->pieces ? eg_plan_read(p, nodes->weights, EG_PLAIN)
                             : winograd_emit_filter(p, nodes->weights, a);
     eg_value *in[] = {x, w, nodes->bias ? eg_plan_read(p, nodes->bias, EG_PLAIN) : NULL};
-    eg_value *out[] = {eg_plan_write(p, y, EG_BLOCKED), winograd_scratch(p, a->product.in_step),
-                       winograd_scratch(p, a->product.out_step),
-                       a->pieces ? winograd_scratch(p, a->product.weight_step) : NULL};
+    eg_value *out[] = {eg_plan_write(p, y, EG_BLOCKED),
+                       winograd_scratch(p, a, a->product.in_step),
+                       winograd_scratch(p, a, a->product.out_step),
+                       a->pieces ? winograd_scratch(p, a, a->product.weight_step) : NULL};
     eg_step *s = eg_plan_step(p, y, winograd_run_forward, nodes->bias ? 3 : 2, in,
                               a->pieces ? 4 : 3, out);
     if (!s)
@@ -218,9 +226,10 @@ static eg_status winograd_emit_back_weights(eg_plan *p, const eg_node *y,
 {
     eg_value *in[] = {eg_plan_read(p, nodes->x, EG_BLOCKED),
                       eg_plan_read(p, nodes->dy, EG_BLOCKED)};
-    eg_value *out[] = {eg_plan_write(p, y, EG_PLAIN), winograd_scratch(p, a->product.in_step),
-                       winograd_scratch(p, a->product.out_step),
-                       winograd_scratch(p, a->product.weight_step)};
+    eg_value *out[] = {eg_plan_write(p, y, EG_PLAIN),
+                       winograd_scratch(p, a, a->product.in_step),
+                       winograd_scratch(p, a, a->product.out_step),
+                       winograd_scratch(p, a, a->product.weight_step)};
     eg_step *s = eg_plan_step(p, y, winograd_run_back_weights, 2, in, 4, out);
     if (!s)
         return EG_ENOMEM;
@@ -260,6 +269,6 @@ eg_status eg_winograd_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, cons
 
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c)
 {
-    return c->kh == 3 && c->kw == 3 && c->stride == 1 && c->groups == 1 && c->padding <= 2 &&
-           c->ic % k->width == 0 && c->oc % k->width == 0;
+    return (c->kh == 3 || c->kh == 5) && c->kw == c->kh && c->stride == 1 && c->groups == 1 &&
+           c->padding < c->kh && c->ic % k->width == 0 && c->oc % k->width == 0;
 }

@@ -1,4 +1,4 @@
-/* winograd_product.c - the 36 matrix products of Winograd's convolution.
+/* winograd_product.c - the matrix products of Winograd's convolution.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A piece of the result, some rows of one panel, stays in registers while all factors go by;
@@ -139,7 +139,7 @@ void EG_KERNEL(winograd_product)(float *m, const float *v, const float *u,
                                  const eg_tile_product *d)
 {
     int64_t blocks = d->oc / EG_V;
-    for (int k = 0; k < 36; k++)
+    for (int64_t k = 0; k < d->points; k++)
         for (int64_t b = 0; b < blocks; b += PANEL) {
             int64_t cols = panel_width(b, blocks);
             product_piece p = {.b = u + k * d->weight_step + b * EG_V * d->ic,
@@ -159,7 +159,7 @@ void EG_KERNEL(winograd_product_back)(float *du, const float *v, const float *dm
                                       const eg_tile_product *d)
 {
     int64_t blocks = d->oc / EG_V;
-    for (int k = 0; k < 36; k++)
+    for (int64_t k = 0; k < d->points; k++)
         for (int64_t b = 0; b < blocks; b += PANEL) {
             int64_t cols = panel_width(b, blocks);
             product_piece p = {
