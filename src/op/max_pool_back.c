@@ -23,7 +23,7 @@ static eg_status max_pool_back_run(const eg_step *s)
     const eg_node *y = s->node;
     eg_pool_dims d =
         eg_pool_dims_of(s->k, y->shape, y->in[1]->shape, y->attr, s->out[0]->layout);
-    s->k->max_pool_back(s->out[0]->data, s->in[0]->data, s->in[1]->data, &d);
+    s->k->max_pool_back(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->args != NULL, &d);
     return EG_OK;
 }
 
@@ -44,6 +44,15 @@ bool eg_pool_gradient_fuses(const eg_plan *p, const eg_node *y)
     return eg_plan_left(p, y->in[0]) && eg_pool_gradient_fits(p, y);
 }
 
+/* The gradient of the relu that made x, when nobody else reads y: what comes to a place then
+ * depends on its maximum being positive, which is known here. */
+static const eg_node *max_pool_back_relu(const eg_plan *p, const eg_node *y)
+{
+    const eg_node *relu = eg_plan_sole_reader(p, y, &eg_op_leaky_relu_back);
+    bool fits = relu && relu->in[0] == y->in[0] && relu->in[1] == y;
+    return fits && eg_rectify_slope(relu) == 0 ? relu : NULL;
+}
+
 static eg_status max_pool_back_emit(eg_plan *p, const eg_node *y)
 {
     if (eg_pool_gradient_fuses(p, y)) {
@@ -53,7 +62,14 @@ static eg_status max_pool_back_emit(eg_plan *p, const eg_node *y)
     eg_layout layout = eg_plan_layout(p, y->in[0]);
     eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], layout)};
     eg_value *out = eg_plan_write(p, y, layout);
-    return eg_plan_step(p, y, max_pool_back_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, max_pool_back_run, 2, in, 1, &out);
+    if (!s)
+        return EG_ENOMEM;
+    const eg_node *relu = max_pool_back_relu(p, y);
+    s->args = (void *)(uintptr_t)relu;
+    if (relu)
+        eg_plan_fused(p, relu, out);
+    return EG_OK;
 }
 
 static eg_node *max_pool_back_sample(eg_graph *g, int i)

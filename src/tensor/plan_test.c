@@ -132,6 +132,20 @@ static int chain_twice(bench *b, eg_node *x, eg_node **out)
     return 3;
 }
 
+static int chain_pool(bench *b, eg_node *x, eg_node **out)
+{
+    out[0] = eg_relu(b->g, conv(b, x, eg_node_shape(x).dim[1], true));
+    out[1] = eg_max_pool(b->g, out[0], (eg_window){.kernel = 2, .stride = 2});
+    return 2;
+}
+
+static int chain_pool_over(bench *b, eg_node *x, eg_node **out)
+{
+    out[0] = eg_relu(b->g, conv(b, x, eg_node_shape(x).dim[1], true));
+    out[1] = eg_max_pool(b->g, out[0], (eg_window){.kernel = 3, .stride = 1, .padding = 1});
+    return 2;
+}
+
 static const struct {
     const char *name;
     chain record;
@@ -140,6 +154,7 @@ static const struct {
     {"eval norm, relu", chain_norm_eval}, {"residual", chain_residual},
     {"projected", chain_projected},       {"linear, relu", chain_linear},
     {"leaky relu", chain_leaky},          {"relu twice", chain_twice},
+    {"relu, max pool", chain_pool},       {"windows that meet", chain_pool_over},
 };
 
 enum { N_CHAINS = sizeof chains / sizeof *chains };
@@ -208,6 +223,27 @@ static void test_chains_are_fused_unless_an_output_stands_between(void **state)
         assert_int_equal(count_steps(plan, &eg_op_add), kept);
         assert_int_equal(count_steps(plan, &eg_op_leaky_relu), kept);
         assert_int_equal(count_steps(plan, &eg_op_batch_norm), 1);
+        eg_plan_free(plan);
+        bench_close(&b);
+    }
+}
+
+static void test_a_pooled_relu_passes_its_gradient_on_at_once(void **state)
+{
+    (void)state;
+    for (int kept = 0; kept < 2; kept++) {
+        bench b;
+        bench_open(&b);
+        eg_node *nodes[4];
+        eg_plan *plan;
+        chain_pool(&b, eg_input(b.g, "x", eg_dims(3, 16, 4, 4)), nodes);
+        eg_backward(b.g, eg_sum(b.g, eg_mul(b.g, nodes[1], nodes[1]), EG_ALL_AXES), b.table);
+        for (size_t i = 0; kept && i < b.g->n_nodes; i++)
+            if (b.g->nodes[i]->op == &eg_op_max_pool_back)
+                eg_output(b.g, "between", b.g->nodes[i]);
+        assert_ok(eg_compile(b.g, &plan));
+        assert_int_equal(count_steps(plan, &eg_op_leaky_relu_back), kept);
+        assert_int_equal(count_steps(plan, &eg_op_max_pool_back), 1);
         eg_plan_free(plan);
         bench_close(&b);
     }
@@ -360,6 +396,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs_within_a_fused_chain_are_right),
         cmocka_unit_test(test_chains_are_fused_unless_an_output_stands_between),
+        cmocka_unit_test(test_a_pooled_relu_passes_its_gradient_on_at_once),
         cmocka_unit_test(test_models_compute_the_same_with_every_step_apart),
         cmocka_unit_test(test_leaves_and_gradients_may_be_outputs),
         cmocka_unit_test(test_a_gradient_of_several_tensors_reaches_each),

@@ -83,7 +83,13 @@ POOL_INLINE void pool_max_quads(float *y, const float *x, const eg_pool_dims *d,
         }
 }
 
-POOL_INLINE void pool_max_back_quads(float *dx, const float *x, const float *dy,
+/* The lanes that pass a gradient on: not of NaN, and through a relu only of positive maxima. */
+POOL_INLINE eg_ivec pool_open(eg_vec best, bool relu)
+{
+    return relu ? (eg_ivec)(best > (eg_vec){0}) : (eg_ivec)(best == best);
+}
+
+POOL_INLINE void pool_max_back_quads(float *dx, const float *x, const float *dy, bool relu,
                                      const eg_pool_dims *d, int lanes)
 {
     for (int64_t i = 0; i < d->oh; i++)
@@ -94,7 +100,7 @@ POOL_INLINE void pool_max_back_quads(float *dx, const float *x, const float *dy,
             for (int k = 0; k < 4; k++)
                 v[k] = pool_load(x + at[k], lanes);
             eg_vec best = pool_larger(pool_larger(v[0], v[1]), pool_larger(v[2], v[3]));
-            eg_ivec open = (eg_ivec)(best == best);
+            eg_ivec open = pool_open(best, relu);
             for (int k = 0; k < 4; k++) {
                 eg_ivec here = open & (eg_ivec)(v[k] == best);
                 open &= ~here;
@@ -130,11 +136,11 @@ POOL_INLINE void pool_zero(float *dx, const eg_pool_dims *d, int lanes)
 }
 
 /* dy goes to the first place that holds the maximum: `open` lanes still look for theirs. */
-POOL_INLINE void pool_max_back(float *dx, const float *x, const float *dy,
+POOL_INLINE void pool_max_back(float *dx, const float *x, const float *dy, bool relu,
                                const eg_pool_dims *d, int lanes)
 {
     if (pool_tiles(d) && d->kernel == 2) {
-        pool_max_back_quads(dx, x, dy, d, lanes);
+        pool_max_back_quads(dx, x, dy, relu, d, lanes);
         return;
     }
     pool_zero(dx, d, lanes);
@@ -143,7 +149,7 @@ POOL_INLINE void pool_max_back(float *dx, const float *x, const float *dy,
             pool_window o = pool_window_at(d, i, j);
             eg_vec best = pool_best(x, d, &o, lanes);
             eg_vec g = pool_load(dy + (i * d->ow + j) * d->pitch, lanes);
-            eg_ivec open = (eg_ivec)(best == best);
+            eg_ivec open = pool_open(best, relu);
             for (int64_t r = o.y0; r < o.y1; r++)
                 for (int64_t c = o.x0; c < o.x1; c++) {
                     int64_t at = (r * d->w + c) * d->pitch;
@@ -227,12 +233,13 @@ void EG_KERNEL(max_pool)(float *y, const float *x, const eg_pool_dims *d)
         POOL_EACH(pool_max(y + out, x + in, d, 1))
 }
 
-void EG_KERNEL(max_pool_back)(float *dx, const float *x, const float *dy, const eg_pool_dims *d)
+void EG_KERNEL(max_pool_back)(float *dx, const float *x, const float *dy, bool relu,
+                              const eg_pool_dims *d)
 {
     if (d->vectors)
-        POOL_EACH(pool_max_back(dx + in, x + in, dy + out, d, EG_V))
+        POOL_EACH(pool_max_back(dx + in, x + in, dy + out, relu, d, EG_V))
     else
-        POOL_EACH(pool_max_back(dx + in, x + in, dy + out, d, 1))
+        POOL_EACH(pool_max_back(dx + in, x + in, dy + out, relu, d, 1))
 }
 
 void EG_KERNEL(max_pool_pick)(float *y, const float *x, const float *v, const eg_pool_dims *d)
