@@ -34,11 +34,12 @@ static int64_t winograd_step(const eg_kernels *k, int64_t size)
 }
 
 /* The tiles of one stretch: enough of them to pay for the filters that go by, few enough for
- * their matrices to stay in the caches. Many filters, or their gradient, which is read and
- * written once a stretch, want longer ones. */
+ * their matrices, of which 5x5 has more, to stay in the caches. Many filters, or their
+ * gradient, which is read and written once a stretch, want longer ones. */
 static int64_t winograd_stretch(const eg_conv *c, int64_t tiles, bool gradient)
 {
-    int64_t n = c->ic * c->oc >= WINOGRAD_MANY ? 256 : gradient ? 128 : 64;
+    int64_t few = c->kh == 5 ? 24 : 64;
+    int64_t n = c->ic * c->oc >= WINOGRAD_MANY ? 256 : gradient ? 128 : few;
     return n < tiles ? n : tiles;
 }
 
