@@ -17,6 +17,7 @@ enum { ROWS = 2, OUTS = 4 };
 
 typedef struct linear_place {
     const float *x, *w, *bias;
+    const float *next; /* a row of w that is called up meanwhile, to be read after these */
     float *y;
     int64_t n, k; /* floats from row to row of y, and of x and w */
     bool relu;
@@ -32,6 +33,7 @@ LINEAR_INLINE void linear_tile(const linear_place *p, int rows, int outs)
     int64_t l = 0;
     for (; l + EG_V <= p->k; l += EG_V) {
         eg_vec x[ROWS];
+        __builtin_prefetch(p->next + l, 0, 2);
         for (int i = 0; i < rows; i++)
             x[i] = *(const eg_vec *)(p->x + i * p->k + l);
         for (int j = 0; j < outs; j++) {
@@ -82,8 +84,10 @@ void EG_KERNEL(linear)(float *y, const float *x, const float *w, const float *bi
         bool outs = j + OUTS <= n;
         for (int64_t i = 0; i < m;) {
             bool rows = i + ROWS <= m;
+            int64_t next = j + OUTS + i / ROWS % OUTS; /* each tile of samples calls another */
             const linear_place p = {.x = x + i * k,
                                     .w = w + j * k,
+                                    .next = w + (next < n ? next : j) * k,
                                     .bias = bias ? bias + j : NULL,
                                     .y = y + i * n + j,
                                     .n = n,
