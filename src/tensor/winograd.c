@@ -38,8 +38,8 @@ static int64_t winograd_step(const eg_kernels *k, int64_t size)
  * gradient, which is read and written once a stretch, want longer ones. */
 static int64_t winograd_stretch(const eg_conv *c, int64_t tiles, bool gradient)
 {
-    int64_t few = c->kh == 5 ? 24 : 64;
-    int64_t n = c->ic * c->oc >= WINOGRAD_MANY ? 256 : gradient ? 128 : few;
+    int64_t few = c->kh == 5 ? 24 : 64, more = c->kh == 5 ? 64 : 128;
+    int64_t n = c->ic * c->oc >= WINOGRAD_MANY ? 256 : gradient ? more : few;
     return n < tiles ? n : tiles;
 }
 
