@@ -23,7 +23,7 @@ typedef struct shape {
  * 5e-8 apart, and the plain kernels, fused or not, then differ from the double form. */
 static const shape shapes[] = {
     {32, 1, 28, 28, 5, true, true, false}, {32, 1, 12, 12, 10, true, true, false},
-    {1, 1, 6, 6, 1, true, true, false},    {3, 2, 8, 10, 5, true, false, false},
+    {2, 1, 6, 6, 1, true, true, false},    {3, 2, 8, 10, 5, true, false, false},
     {16, 1, 10, 6, 7, false, true, false}, {33, 3, 8, 8, 3, true, true, false},
     {9, 1, 6, 12, 11, true, true, true},   {40, 2, 6, 6, 4, false, false, true},
 };
@@ -111,7 +111,8 @@ static void test_pooling_is_taken_in_unless_the_result_is_read(void **state)
 {
     (void)state;
     for (int i = 0; i < N_SHAPES; i++)
-        assert_int_equal(own_steps(&shapes[i]) > 0, shapes[i].seen);
+        if ((own_steps(&shapes[i]) > 0) != shapes[i].seen)
+            fail_msg("shape %d: the pooling is%s taken in", i, shapes[i].seen ? "" : " not");
 }
 
 /* Of equal maxima the first has the gradient: with all weights zero it is the first place. */
