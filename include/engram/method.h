@@ -184,10 +184,9 @@ typedef struct eg_look {
     float *norms;    /* [n]: squared norm of each sample's own gradient */
     float *losses;   /* [n] */
     float *logits;   /* [n, n_classes] */
-    float *features; /* [n, n_features] */
+    float *features; /* [n, eg_net_n_features] */
 } eg_look;
 eg_status eg_client_look(eg_client *c, const eg_sample *samples, int64_t n, const eg_look *out);
-int64_t eg_client_n_features(const eg_client *c);
 
 /* Adds a training sample to this round's. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);

@@ -40,6 +40,7 @@ void eg_net_free(eg_net *net); /* NULL is fine */
 
 const eg_params *eg_net_params(const eg_net *net);
 const eg_net_spec *eg_net_spec_of(const eg_net *net);
+int64_t eg_net_n_features(const eg_net *net); /* what its head sees */
 
 /* Records the net's logits for x [n, c, h, w] into g, in g's training or eval form. */
 eg_node *eg_net_forward(const eg_net *net, eg_graph *g, eg_node *x);

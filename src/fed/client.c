@@ -115,16 +115,6 @@ eg_status eg_client_open_looks(eg_worker *w)
     return EG_OK;
 }
 
-int64_t eg_client_n_features(const eg_client *c)
-{
-    const eg_params *p = eg_net_params(c->net);
-    for (size_t i = 0; i < eg_params_n(p); i++) /* the head's weight: [classes, features] */
-        if (eg_params_at(p, i)->shape.rank == 2 &&
-            eg_params_at(p, i)->shape.dim[0] == c->n_classes)
-            return eg_params_at(p, i)->shape.dim[1];
-    return 0;
-}
-
 /* Copies rows of an output, if it is wanted. */
 static void client_take(eg_plan *plan, const char *name, int64_t rows, int64_t width, float *to)
 {
@@ -134,7 +124,7 @@ static void client_take(eg_plan *plan, const char *name, int64_t rows, int64_t w
 
 eg_status eg_client_look(eg_client *c, const eg_sample *samples, int64_t n, const eg_look *out)
 {
-    int64_t size = c->worker->e->train.batch, d = eg_client_n_features(c);
+    int64_t size = c->worker->e->train.batch, d = eg_net_n_features(c->net);
     for (int64_t at = 0; at < n; at += size) {
         int64_t rows = n - at < size ? n - at : size;
         eg_plan *plan;

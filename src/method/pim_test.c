@@ -173,6 +173,17 @@ static void test_small_lambda_stays_at_the_global_model(void **state)
     assert_true(far > 5 * near);
 }
 
+/* The gradient of one batch of an epoch's order. */
+static void batch_gradient(one_client *k, const eg_sample *samples, const int64_t *order,
+                           int64_t rows)
+{
+    float *x, *labels;
+    assert_ok(eg_client_rows(k->c, rows, &x, &labels));
+    for (int64_t i = 0; i < rows; i++)
+        eg_client_feed(k->c, &samples[order[i]], 1, x + i * DIM, labels + i);
+    assert_ok(eg_client_gradient(k->c));
+}
+
 /* Descent with the optimiser on the batches that the model saw. */
 static void descend(one_client *k, const eg_sample *samples, int64_t epochs)
 {
@@ -187,12 +198,7 @@ static void descend(one_client *k, const eg_sample *samples, int64_t epochs)
             order[i] = i;
         eg_rng_shuffle(&rng, N, order);
         for (int64_t at = 0; at < N; at += 8) {
-            float *x, *labels;
-            int64_t rows = N - at < 8 ? N - at : 8;
-            assert_ok(eg_client_rows(k->c, rows, &x, &labels));
-            for (int64_t i = 0; i < rows; i++)
-                eg_client_feed(k->c, &samples[order[at + i]], 1, x + i * DIM, labels + i);
-            assert_ok(eg_client_gradient(k->c));
+            batch_gradient(k, samples, order + at, N - at < 8 ? N - at : 8);
             eg_optimizer_step(o, k->c->param, k->c->grad);
         }
     }

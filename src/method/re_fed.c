@@ -164,7 +164,7 @@ static eg_status re_fed_order_herding(eg_client *c, const eg_sample *candidates,
 {
     const eg_net_spec *net = eg_net_spec_of(c->net);
     size_t sample = (size_t)(net->channels * net->height * net->width), rows = (size_t)n;
-    int64_t d = eg_client_n_features(c);
+    int64_t d = eg_net_n_features(c->net);
     float *scratch;
     EG_TRY(eg_alloc(rows * (size_t)d + rows + sample, sizeof *scratch, &scratch));
     float *features = scratch, *labels = features + rows * (size_t)d, *x = labels + rows;

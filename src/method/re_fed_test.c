@@ -58,7 +58,7 @@ static void test_the_cache_has_the_room_that_new_samples_leave(void **state)
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         one_client k;
         eg_bundle *kept = NULL;
-        eg_sample cache[MOST], before[MOST];
+        eg_sample cache[MOST] = {{0}}, before[MOST] = {{0}};
         char set[64];
         int64_t n_before = 0;
         snprintf(set, sizeof set, "re-fed.policy=%s", policies[i]);
@@ -85,7 +85,7 @@ static void test_what_fits_is_all_kept(void **state)
     (void)state;
     one_client k;
     eg_bundle *kept = NULL;
-    eg_sample cache[MOST];
+    eg_sample cache[MOST] = {{0}};
     one_client_open(&k, base_text, "re-fed.size=400");
     for (int64_t round = 0; round < 8; round++) {
         assert_int_equal(round_and_cache(&k, 0, &kept, cache), round / 2 * 100);
@@ -100,7 +100,7 @@ static void test_more_new_samples_than_room_leave_no_cache_and_are_cut(void **st
     (void)state;
     one_client k;
     eg_bundle *kept = NULL;
-    eg_sample cache[MOST], first[80], all[100];
+    eg_sample cache[MOST] = {{0}}, first[80] = {{0}}, all[100] = {{0}};
     int64_t same = 0;
     one_client_open(&k, base_text, "re-fed.size=80");
     for (int64_t round = 0; round < 4; round++) {
@@ -127,7 +127,7 @@ static void test_the_cache_comes_from_what_was_not_cut(void **state)
     (void)state;
     one_client k;
     eg_bundle *kept = NULL;
-    eg_sample cache[MOST];
+    eg_sample cache[MOST] = {{0}};
     static const char scenario[] = "scenario.partition=dirichlet";
     one_client_open(&k, base_text, scenario);
     int64_t id = -1, sizes[2];
@@ -201,7 +201,7 @@ static void test_the_highest_scores_are_cached(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         one_client k;
         eg_bundle *kept = NULL;
-        eg_sample cache[MOST], all[100];
+        eg_sample cache[MOST] = {{0}}, all[100] = {{0}};
         int64_t order[100];
         one_client_open(&k, base_text, cases[i].set);
         one_client_samples(&k, 0, 100, all);
@@ -312,7 +312,7 @@ static void test_without_boundaries_it_ranks_by_count(void **state)
     (void)state;
     one_client k;
     eg_bundle *kept = NULL;
-    eg_sample cache[MOST];
+    eg_sample cache[MOST] = {{0}};
     double ranked;
     one_client_open(&k, stream_text, "re-fed.every=50");
     /* 60 samples wait when stages 3, 6 and 9 begin; 20 new ones leave room for 40. */

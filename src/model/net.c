@@ -24,6 +24,7 @@ struct eg_net {
     eg_net_spec spec;
     void *options;
     eg_params *params;
+    int64_t n_features;
 };
 
 const eg_model *eg_model_find(const char *name)
@@ -64,6 +65,8 @@ static eg_status net_fill_table(eg_net *net)
     if (s->side)
         eg_net_side(net, g, features);
     eg_status status = eg_graph_status(g);
+    if (status == EG_OK)
+        net->n_features = eg_node_shape(features).dim[1];
     eg_graph_free(g);
     return eg_blame(status, "%s for %lldx%lldx%lld", net->model->name, (long long)s->channels,
                     (long long)s->height, (long long)s->width);
@@ -116,6 +119,11 @@ void eg_net_free(eg_net *net)
 const eg_params *eg_net_params(const eg_net *net)
 {
     return net->params;
+}
+
+int64_t eg_net_n_features(const eg_net *net)
+{
+    return net->n_features;
 }
 
 const eg_net_spec *eg_net_spec_of(const eg_net *net)
