@@ -325,7 +325,7 @@ static void test_without_boundaries_it_ranks_by_count(void **state)
         assert_int_equal(k.c->n_samples, n + 20);
         for (int64_t i = 0; i < n; i++) /* nothing of now or of those that still wait */
             for (int64_t s = stages[round]; s <= round; s++) {
-                eg_sample all[20];
+                eg_sample all[20] = {{0}};
                 one_client_samples(&k, s, 20, all);
                 assert_false(holds(all, 20, cache[i]));
             }
