@@ -22,7 +22,7 @@ static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_fee
         for (int split = EG_TRAIN; split <= EG_TEST; split++) {
             eg_table *t = split == EG_TRAIN ? &f->train[i] : &f->test[i];
             EG_TRY(eg_dataset_load(e->sets[i], e->set_options[i], from, (eg_split)split, t));
-            EG_TRY(eg_scale_table(t, e->scale));
+            EG_TRY(eg_scale_table(t, e->scale * e->data.share));
             EG_TRY(feed_prepare(t, &e->data));
         }
         const eg_table *a = &f->train[0], *b = &f->train[i];

@@ -133,6 +133,19 @@ static void test_the_least_a_client_must_have_shrinks_too(void **state)
     eg_feed_close(&f);
 }
 
+static void test_a_share_of_the_data_leaves_the_rounds_alone(void **state)
+{
+    (void)state;
+    static const char s[] = "{kind: class-incremental, clients: 2, tasks: 2, rounds: 20, "
+                            "partition: iid}";
+    eg_feed f;
+    open_feed(s, "data.share=0.1", &f);
+    assert_int_equal(eg_scenario_n_rounds(f.scenario), 40);
+    assert_int_equal(f.train[0].n, 40);
+    assert_int_equal(f.test[0].n, 8);
+    eg_feed_close(&f);
+}
+
 static void test_scale_is_in_the_text_and_the_hash(void **state)
 {
     (void)state;
@@ -185,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_a_class_never_vanishes_and_one_is_all),
         cmocka_unit_test(test_rounds_and_rows_are_multiplied),
         cmocka_unit_test(test_the_least_a_client_must_have_shrinks_too),
+        cmocka_unit_test(test_a_share_of_the_data_leaves_the_rounds_alone),
         cmocka_unit_test(test_scale_is_in_the_text_and_the_hash),
         cmocka_unit_test(test_a_split_that_becomes_impossible_says_so),
     };
