@@ -20,13 +20,22 @@ int eg_verb_run(int argc, char **argv);
 int eg_verb_scenario(int argc, char **argv);
 int eg_verb_train(int argc, char **argv);
 
+typedef struct eg_verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage, *help; /* the calls, one a line; one sentence */
+    const char *details;      /* lines about the options */
+} eg_verb;
+
+extern const eg_verb eg_verbs[]; /* the name is NULL at the end */
+
 /* Says why, as "engram: <the error text>", and returns 1. */
 int eg_cli_failed(void);
 /* Says what is wrong with the call and which help to read, and returns 2. */
 int eg_cli_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints all verbs; one of them with its usage, false if there is no such verb. */
+/* Prints all verbs; one of them with its options, false if there is no such verb. */
 void eg_cli_print_verbs(void);
 bool eg_cli_print_verb(const char *name);
 

@@ -10,20 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char data_help[] =
-    "usage: engram data list\n"
-    "       engram data check NAME [options]\n"
-    "       engram data show NAME [options] [--out FILE.png]\n"
-    "\n"
-    "  list    every data set\n"
-    "  check   size, samples per class, value range, images in both splits, checksum\n"
-    "  show    write a contact sheet, ten images a class\n"
-    "\n"
-    "  --data-dir DIR   where the files are (else the environment's ENGRAM_DATA)\n"
-    "  --set KEY=VALUE  an option of the data set; `engram data list NAME` prints them\n"
-    "  --seed N         of a generated data set (0)\n"
-    "  --out FILE.png   where the sheet goes (NAME.png)\n";
-
 /* The command line of check and show. */
 typedef struct data_call {
     const eg_dataset *set;
@@ -231,10 +217,6 @@ int eg_verb_data(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word)
         return eg_cli_usage("data", "what to do is missing");
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        fputs(data_help, stdout);
-        return 0;
-    }
     if (strcmp(word, "list") == 0)
         return data_list(argc - 2, argv + 2);
     if (strcmp(word, "check") == 0)

@@ -62,6 +62,14 @@ static bool family_method(size_t i, cli_member *out)
     return m != NULL;
 }
 
+static bool family_settings(size_t i, cli_member *out)
+{
+    eg_member m = {0};
+    bool there = eg_experiment_settings(i, &m);
+    *out = (cli_member){m.name, m.help, NULL, m.opts};
+    return there;
+}
+
 const cli_family cli_families[] = {
     {"methods", "method", family_method, NULL},
     {"ops", "op", family_op, NULL},
@@ -71,5 +79,6 @@ const cli_family cli_families[] = {
     {"scenarios", "scenario", family_kind, eg_scenario_opts},
     {"partitioners", "partitioner", family_partition, NULL},
     {"metrics", "metric", family_metric, NULL},
+    {"settings", "settings of", family_settings, NULL},
     {NULL, NULL, NULL, NULL},
 };

@@ -44,7 +44,7 @@ static void list_options(const eg_opt *opts)
     char text[EG_OPT_TEXT_SIZE];
     for (const eg_opt *o = opts; o && o->name; o++) {
         eg_opt_describe(o, text);
-        printf("  %-14s %s (%s)\n", o->name, o->help, text);
+        printf("  %-16s %s (%s)\n", o->name, o->help, text);
     }
 }
 

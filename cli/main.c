@@ -7,45 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct main_verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *usage, *help;
-} main_verb;
-
-// clang-format off
-static const main_verb main_verbs[] = {
-    {"run", eg_verb_run,
-     "FILE|NAME [--only LABEL] [--set KEY=VALUE]... [--seed N | --seeds A..B] [--workers N]\n"
-     "       [--out DIR] [--resume] [--wire] [--data-dir DIR] [--isa NAME]\n"
-     "       [--quiet | --json]\n"
-     "       engram run --resume RUN",
-     "run every method of an experiment file"},
-    {"compare", eg_verb_compare,
-     "FILE-OR-RUN... [--markdown | --json], and what run takes",
-     "run what is missing and print the table"},
-    {"report", eg_verb_report, "RUN... [--out FILE.html]", "make a page about runs"},
-    {"train", eg_verb_train, "[--model NAME] [--epochs N] [--lr X] [--set 'KEY=VALUE ...']",
-     "train one network on generated characters"},
-    {"bench", eg_verb_bench, "[--peer torch] [--model NAME] [--batch N] [--seconds S] [--isa NAME] [--json]\n"
-     "       engram bench --layers [--model NAME] [--batch N] | --data | --norms [--model NAME]",
-     "measure training and evaluation speed"},
-    {"model", eg_verb_model, "NAME [--input CxHxW] [--classes N] [--set 'KEY=VALUE ...'] [--seed N]\n"
-     "       [--load FILE] [--save FILE]",
-     "show a network's tensors; check or write a weight file"},
-    {"data", eg_verb_data, "list [NAME] | check NAME | show NAME [--out FILE.png]\n"
-     "       check and show take [--data-dir DIR] [--set KEY=VALUE] [--seed N]",
-     "list, check and look at data sets"},
-    {"scenario", eg_verb_scenario, "check|show|digest FILE [--out FILE.svg] [--seed N] [--real]",
-     "prove, show or fingerprint who sees what when"},
-    {"list",  eg_verb_list,  "methods|models|data|scenarios|partitioners|metrics|optimisers|ops",
-     "list what there is"},
-    {"help",  eg_verb_help,  "[NAME | --markdown]", "explain a verb or anything that is listed"},
-};
-// clang-format on
-
-enum { MAIN_N_VERBS = sizeof main_verbs / sizeof *main_verbs };
-
 int eg_cli_failed(void)
 {
     fprintf(stderr, "engram: %s\n", eg_error());
@@ -79,24 +40,9 @@ const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
     return NULL;
 }
 
-void eg_cli_print_verbs(void)
+static bool main_asks_help(const char *word)
 {
-    printf(
-        "engram - many devices keep learning new things together, and none of them forgets\n\n"
-        "usage: engram VERB ...\n\n");
-    for (int i = 0; i < MAIN_N_VERBS; i++)
-        printf("  %-9s %s\n", main_verbs[i].name, main_verbs[i].help);
-    printf("\nexit codes: 0 done, 1 failed, 2 called wrongly\n");
-}
-
-bool eg_cli_print_verb(const char *name)
-{
-    for (int i = 0; i < MAIN_N_VERBS; i++)
-        if (strcmp(main_verbs[i].name, name) == 0) {
-            printf("engram %s %s\n\n  %s\n", name, main_verbs[i].usage, main_verbs[i].help);
-            return true;
-        }
-    return false;
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
 int main(int argc, char **argv)
@@ -105,11 +51,17 @@ int main(int argc, char **argv)
         eg_cli_print_verbs();
         return 2;
     }
-    const char *name =
-        strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ? "help" : argv[1];
-    for (int i = 0; i < MAIN_N_VERBS; i++)
-        if (strcmp(main_verbs[i].name, name) == 0)
-            return main_verbs[i].run(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("engram " ENGRAM_VERSION "\n");
+        return 0;
+    }
+    const char *name = main_asks_help(argv[1]) ? "help" : argv[1];
+    for (int i = 2; i < argc; i++)
+        if (main_asks_help(argv[i]) && eg_cli_print_verb(name))
+            return 0;
+    for (const eg_verb *v = eg_verbs; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return v->run(argc - 1, argv + 1);
     fprintf(stderr, "engram: there is no verb '%s'; see 'engram help'\n", argv[1]);
     return 2;
 }

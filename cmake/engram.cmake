@@ -35,5 +35,6 @@ endif()
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
 add_executable(engram_cli ${sources})
 set_target_properties(engram_cli PROPERTIES OUTPUT_NAME engram)
-target_compile_definitions(engram_cli PRIVATE ENGRAM_TOOLS="${PROJECT_SOURCE_DIR}/tools")
+target_compile_definitions(engram_cli PRIVATE ENGRAM_VERSION="${PROJECT_VERSION}"
+                           ENGRAM_TOOLS="${PROJECT_SOURCE_DIR}/tools")
 target_link_libraries(engram_cli PRIVATE engram)

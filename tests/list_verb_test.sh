@@ -24,18 +24,20 @@ expect 0 "  glyphs                 generated" list data
 expect 0 "  async_schedule " list scenarios
 expect 0 "  power_law " list partitioners
 expect 0 "  forgetting_from_first " list metrics
-expect 2 "one of these is needed: methods, ops, models, optimisers, data, scenarios, partitioners, metrics" list
+expect 2 "one of these is needed: methods, ops, models, optimisers, data, scenarios, partitioners, metrics, settings" list
 expect 2 "'metric' is none of methods, ops, models" list metric
 
 expect 0 "usage: engram VERB" help
-expect 0 "engram bench [--peer torch]" help bench
+expect 0 "usage: engram bench [--peer torch]" help bench
 expect 0 "op relu: max(0, x)" help relu
-expect 0 "depth          hidden layers; 0 is logistic regression (" help mlp
+expect 0 "settings of train: local training" help train
+expect 0 "  memory " list settings
+expect 0 "depth            hidden layers; 0 is logistic regression (" help mlp
 expect 0 "optimiser sgd: " help sgd
 expect 0 "data set blobs: generated" help blobs
-expect 0 "spread         standard deviation around a centre (" help blobs
+expect 0 "spread           standard deviation around a centre (" help blobs
 expect 0 "scenario async_count: " help async-count # a user may write dashes
-expect 0 "take           samples a client has at a time (" help async_count
+expect 0 "take             samples a client has at a time (" help async_count
 expect 0 "options of every scenario:" help realtime
 expect 0 "partitioner shards: " help shards
 expect 0 "BWT = 1/(T-1) sum over j < T of a[T][j] - a[j][j]; 0 if T = 1" help bwt

@@ -8,7 +8,7 @@
 #ifndef EG_FED_H
 #define EG_FED_H
 
-#include <engram/base.h>
+#include <engram/scenario.h>
 
 #pragma GCC visibility push(default)
 
@@ -40,6 +40,9 @@ void eg_published_free(eg_published *list, size_t n);
 eg_status eg_experiment_load(const char *path, const char *label, size_t n,
                              const char *const *overrides, eg_experiment **out);
 void eg_experiment_free(eg_experiment *e); /* NULL is fine */
+
+/* The file's sections whose settings no component owns, by number; false past the last. */
+bool eg_experiment_settings(size_t i, eg_member *out);
 
 const char *eg_experiment_name(const eg_experiment *e);
 const char *eg_experiment_label(const eg_experiment *e);

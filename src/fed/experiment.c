@@ -5,81 +5,11 @@
 
 #include "base/sha256.h"
 #include "fed/numbers.h"
+#include "fed/sections.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// clang-format off
-static const eg_opt experiment_top[] = {
-    EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment"),
-    EG_OPT_END,
-};
-static const eg_opt experiment_train[] = {
-    EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
-    EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
-    EG_OPT_CHOICE(eg_train_opts, optimizer, 0, "how weights are updated", "sgd|adam|adamw"),
-    EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0,
-                  "of a client: fresh each round, or kept from its last one", "fresh|keep"),
-    EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
-    EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
-    EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),
-    EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
-                  "all|seen|client|task"),
-    EG_OPT_END,
-};
-static const eg_opt experiment_server[] = {
-    EG_OPT_CHOICE(eg_server_opts, weights, 0, "of clients in the mean: by samples, or all alike",
-                  "samples|uniform"),
-    EG_OPT_CHOICE(eg_server_opts, bn, 0, "batch-norm statistics: averaged, or the server's kept",
-                  "average|keep"),
-    EG_OPT_INT(eg_server_opts, interval, 1, 1, 1e6, "rounds clients go on from their own model; 1: none"),
-    EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
-    EG_OPT_END,
-};
-static const eg_opt experiment_eval[] = {
-    EG_OPT_CHOICE(eg_eval_opts, every, 0, "full tests after each task; or a curve too, each round",
-                  "task|round"),
-    EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples a task for the curve"),
-    EG_OPT_CHOICE(eg_eval_opts, classes, 0, "answers a model may give: all; classes any client met, or the model's own client; the test task's",
-                  "all|seen|client|task"),
-    EG_OPT_END,
-};
-static const eg_opt experiment_memory[] = {
-    EG_OPT_CHOICE(eg_memory_opts, kind, 0, "what a client keeps of its past",
-                  "none|reservoir|window|random"),
-    EG_OPT_INT(eg_memory_opts, size, 200, 1, 1e9, "rows it holds"),
-    EG_OPT_CHOICE(eg_memory_opts, insert, 0, "every batch is offered, or each sample once a stage",
-                  "always|once"),
-    EG_OPT_END,
-};
-static const eg_opt experiment_data[] = {
-    EG_OPT_REAL(eg_data_opts, share, 1, 1e-6, 1, "of every class's images, for training and for testing, that are used"),
-    EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
-    EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
-    EG_OPT_TEXT(eg_data_opts, mean, "0", "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
-    EG_OPT_TEXT(eg_data_opts, std, "1", "what they are divided by then; a number, or one for each channel"),
-    EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
-    EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
-    EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
-    EG_OPT_END,
-};
-// clang-format on
-
-typedef struct experiment_section {
-    const char *name;
-    const eg_opt *opts;
-    size_t offset;
-} experiment_section;
-
-static const experiment_section experiment_sections[] = {
-    {"memory", experiment_memory, offsetof(eg_experiment, memory)},
-    {"train", experiment_train, offsetof(eg_experiment, train)},
-    {"server", experiment_server, offsetof(eg_experiment, server)},
-    {"eval", experiment_eval, offsetof(eg_experiment, eval)},
-};
-
-enum { EXPERIMENT_SECTIONS = sizeof experiment_sections / sizeof *experiment_sections };
 
 eg_status eg_experiment_new(eg_experiment **out)
 {
@@ -87,10 +17,10 @@ eg_status eg_experiment_new(eg_experiment **out)
     *out = e;
     if (!e)
         return eg_fail(EG_ENOMEM, "no memory for an experiment");
-    for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
-        eg_opts_init(experiment_sections[i].opts, (char *)e + experiment_sections[i].offset);
-    eg_opts_init(experiment_data, &e->data);
-    eg_opts_init(experiment_top, e);
+    for (size_t i = 0; eg_sections[i].name; i++)
+        eg_opts_init(eg_sections[i].opts, (char *)e + eg_sections[i].offset);
+    eg_opts_init(eg_settings_of_data, &e->data);
+    eg_opts_init(eg_settings_of_all, e);
     snprintf(e->model, sizeof e->model, "cnn-small");
     return eg_spec_new(&e->spec);
 }
@@ -165,8 +95,8 @@ static eg_status experiment_set_data(eg_experiment *e, const char *name, const c
         return eg_numbers_tidy(&experiment_mean, value, e->data.mean);
     if (strcmp(name, "std") == 0)
         return eg_numbers_tidy(&experiment_std, value, e->data.std);
-    if (eg_opts_find(experiment_data, name))
-        return eg_opts_set(experiment_data, &e->data, name, value);
+    if (eg_opts_find(eg_settings_of_data, name))
+        return eg_opts_set(eg_settings_of_data, &e->data, name, value);
     if (e->n_sources == 0)
         return eg_fail(EG_EINVAL, "the data set's name must come before its options");
     size_t i = e->n_sources - 1;
@@ -246,8 +176,8 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
         snprintf(e->name, sizeof e->name, "%s", value);
         return EG_OK;
     }
-    if (eg_opts_find(experiment_top, key))
-        return eg_opts_set(experiment_top, e, key, value);
+    if (eg_opts_find(eg_settings_of_all, key))
+        return eg_opts_set(eg_settings_of_all, e, key, value);
     if (strcmp(head, "data") == 0)
         return strcmp(name, "name") == 0 ? eg_experiment_add_source(e, value)
                                          : experiment_set_data(e, name, value);
@@ -256,10 +186,10 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
     if (strcmp(head, "scenario") == 0)
         return eg_spec_set(e->spec, strcmp(name, "partition.kind") == 0 ? "partition" : name,
                            value);
-    for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
-        if (strcmp(experiment_sections[i].name, head) == 0)
-            return eg_opts_set(experiment_sections[i].opts,
-                               (char *)e + experiment_sections[i].offset, name, value);
+    for (size_t i = 0; eg_sections[i].name; i++)
+        if (strcmp(eg_sections[i].name, head) == 0)
+            return eg_opts_set(eg_sections[i].opts, (char *)e + eg_sections[i].offset, name,
+                               value);
     return experiment_set_part(e, head, name, value);
 }
 
@@ -358,7 +288,7 @@ static void experiment_write_data(experiment_text *t, const eg_experiment *e)
         experiment_write(t, "- name: %s%s\n", e->sets[i]->name, "");
         experiment_write_rows(t, e->sets[i]->opts, e->set_options[i]);
         if (i == 0)
-            experiment_write_rows(t, experiment_data, &e->data);
+            experiment_write_rows(t, eg_settings_of_data, &e->data);
     }
 }
 
@@ -389,15 +319,15 @@ eg_status eg_experiment_resolve(eg_experiment *e)
     experiment_text t = {0};
     experiment_write_quoted(&t, "name", e->name);
     char scale[EG_OPT_TEXT_SIZE];
-    eg_opt_print(experiment_top, e, scale);
+    eg_opt_print(eg_settings_of_all, e, scale);
     experiment_write_quoted(&t, "scale", scale);
     experiment_write_data(&t, e);
     eg_status s = experiment_write_model(&t, e);
     experiment_write(&t, "scenario:%s%s\n", "", "");
     eg_spec_each(e->spec, experiment_write_row, &t);
-    for (size_t i = 0; i < EXPERIMENT_SECTIONS; i++)
-        experiment_write_opts(&t, experiment_sections[i].name, experiment_sections[i].opts,
-                              (const char *)e + experiment_sections[i].offset);
+    for (size_t i = 0; eg_sections[i].name; i++)
+        experiment_write_opts(&t, eg_sections[i].name, eg_sections[i].opts,
+                              (const char *)e + eg_sections[i].offset);
     for (size_t i = 0; i < e->n_parts; i++)
         experiment_write_opts(&t, e->parts[i].method->name, e->parts[i].method->opts,
                               e->parts[i].options);

@@ -3,10 +3,12 @@ engram help | sed -n '1,4p'
 engram help | tail -n 1
 engram --help | cmp - <(engram help)
 for verb in $(engram help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
-    engram help "$verb" | grep "^engram $verb" >/dev/null || echo "no help for $verb"
+    engram "$verb" --help | grep "^usage: engram $verb" >/dev/null || echo "no help for $verb"
+    engram "$verb" x -h | cmp - <(engram "$verb" --help)
 done
+engram --version | sed "s/[0-9.]*$/VERSION/"
 echo
-engram help model
+engram model --help
 engram help mlp
 engram help adamw
 engram help relu

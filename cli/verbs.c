@@ -1,0 +1,117 @@
+/* verbs.c - the verbs: who carries them out, and their help.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What run and compare both take. */
+#define VERBS_RUN_OPTIONS                                                                      \
+    "  --only LABEL      this run of the file alone\n"                                         \
+    "  --set KEY=VALUE   change a setting: train.lr=0.05, scale=0.1, re-fed.size=500\n"        \
+    "  --seed N          what all chance follows from (0)\n"                                   \
+    "  --seeds A..B      one run for each of these seeds\n"                                    \
+    "  --workers N       threads that train clients (one a core); no result changes\n"         \
+    "  --wire            clients are processes that get bytes alone; no result changes\n"      \
+    "  --out DIR         where run folders go (runs)\n"                                        \
+    "  --data-dir DIR    where data sets are (else the environment's ENGRAM_DATA)\n"           \
+    "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"                  \
+    "  --quiet           no progress\n"
+
+const eg_verb eg_verbs[] = {
+    {"run", eg_verb_run,
+     "engram run FILE|NAME [options]\n"
+     "       engram run --resume RUN\n",
+     "run every method of an experiment file",
+     "NAME is a file's name in experiments/, without .yaml, or an installed one's.\n"
+     "`engram list settings` and `engram list methods` show what a file can "
+     "set.\n\n" VERBS_RUN_OPTIONS
+     "  --resume          go on with runs that were stopped; with a run folder, with that one\n"
+     "  --json            progress as one JSON object a line\n"},
+    {"compare", eg_verb_compare, "engram compare FILE|NAME|RUN... [options]\n",
+     "run what is missing and print the table",
+     "Runs that are finished are read, those that were stopped go on.\n\n" VERBS_RUN_OPTIONS
+     "  --markdown        the table as Markdown\n"
+     "  --json            the table as JSON\n"},
+    {"report", eg_verb_report, "engram report RUN... [--out FILE.html]\n",
+     "make a page about runs",
+     "  --out FILE.html   where it goes (report.html; of one run: in its folder)\n"},
+    {"train", eg_verb_train, "engram train [options]\n",
+     "train one network on generated characters",
+     "Without a model: a linear one, and cnn-small.\n\n"
+     "  --model NAME      `engram list models` has them\n"
+     "  --set 'K=V ...'   its options\n"
+     "  --epochs N        passes over the data (3)\n"
+     "  --lr X            step size (0.01)\n"},
+    {"bench", eg_verb_bench,
+     "engram bench [--peer torch] [options]\n"
+     "       engram bench --layers | --norms | --data [options]\n",
+     "measure training and evaluation speed",
+     "  --peer torch      PyTorch beside it, after tools/setup torch\n"
+     "  --layers          every step of one network: kernel, time, GFLOP/s\n"
+     "  --norms           a gradient norm for every sample, against a training step\n"
+     "  --data            what making batches costs\n"
+     "  --model NAME      this network alone\n"
+     "  --batch N         samples in a batch\n"
+     "  --seconds S       time for each figure (4)\n"
+     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"
+     "  --json            as JSON\n"},
+    {"model", eg_verb_model, "engram model NAME [options]\n",
+     "show a network's tensors; check or write a weight file",
+     "  --input CxHxW     shape of an image (1x28x28; of a resnet 3x32x32)\n"
+     "  --classes N       outputs (10)\n"
+     "  --set 'K=V ...'   options of the network\n"
+     "  --seed N          of the weights it starts with (0)\n"
+     "  --load FILE       read and check a safetensors file\n"
+     "  --save FILE       write one\n"},
+    {"data", eg_verb_data,
+     "engram data list [NAME]\n"
+     "       engram data check NAME [options]\n"
+     "       engram data show NAME [options]\n",
+     "list, check and look at data sets",
+     "  list              every data set; of one: its options\n"
+     "  check             size, samples per class, range, images in both splits, checksum\n"
+     "  show              write a contact sheet, ten images a class\n\n"
+     "  --data-dir DIR    where the files are (else the environment's ENGRAM_DATA)\n"
+     "  --set KEY=VALUE   an option of the data set\n"
+     "  --seed N          of a generated data set (0)\n"
+     "  --out FILE.png    where the sheet goes (NAME.png)\n"},
+    {"scenario", eg_verb_scenario, "engram scenario check|show|digest FILE [options]\n",
+     "prove, show or fingerprint who sees what when",
+     "  check             every sample is held at most once, tests never train\n"
+     "  show              who is at which task when, in the terminal\n"
+     "  digest            a fingerprint of the split\n\n"
+     "  --seed N          of the split (0)\n"
+     "  --real            labels from the data, not the published counts\n"
+     "  --out FILE.svg    of show: a picture too\n"},
+    {"list", eg_verb_list,
+     "engram list methods|models|data|scenarios|partitioners|metrics|optimisers|ops|settings\n",
+     "list what there is", "`engram help NAME` explains anything in a list.\n"},
+    {"help", eg_verb_help, "engram help [NAME | --markdown]\n",
+     "explain a verb or anything that is listed",
+     "  --markdown        everything that is listed, with its options, as Markdown\n"},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+void eg_cli_print_verbs(void)
+{
+    printf(
+        "engram - many devices keep learning new things together, and none of them forgets\n\n"
+        "usage: engram VERB ...\n\n");
+    for (const eg_verb *v = eg_verbs; v->name; v++)
+        printf("  %-9s %s\n", v->name, v->help);
+    printf(
+        "\n`engram VERB --help` explains one; `engram --version` says which engram this is.\n"
+        "exit codes: 0 done, 1 failed, 2 called wrongly\n");
+}
+
+bool eg_cli_print_verb(const char *name)
+{
+    for (const eg_verb *v = eg_verbs; v->name; v++)
+        if (strcmp(v->name, name) == 0) {
+            printf("engram %s - %s\n\nusage: %s\n%s", v->name, v->help, v->usage, v->details);
+            return true;
+        }
+    return false;
+}
