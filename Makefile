@@ -1,5 +1,6 @@
 # The front door: one word per job. CMake and Ninja do the work, in build/<preset>.
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 
 # Configures and builds one preset, or one target of it: $(call build,release[,target]).
 build = cmake --preset $(1) >build/$(1).log || { cat build/$(1).log; exit 1; }; \
@@ -8,7 +9,7 @@ build = cmake --preset $(1) >build/$(1).log || { cat build/$(1).log; exit 1; }; 
 still = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2)
 
-.PHONY: help demo test test-slow bench clean
+.PHONY: help demo install test test-slow bench clean
 .NOTPARALLEL:
 
 help: ## list these words
@@ -19,6 +20,11 @@ demo: build ## build engram and see forgetting happen and be cured
 	$(call build,release)
 	rm -rf build/demo
 	build/release/engram compare experiments/demo.yaml --out build/demo
+
+install: build ## put program, library and experiments under PREFIX, /usr/local
+	tools/setup build
+	$(call build,release)
+	cmake --install build/release --prefix $(PREFIX) >build/install.log
 
 test: build ## run every fast test, plain and under sanitizers, and tools/check
 	tools/setup build check
