@@ -7,12 +7,9 @@
 #ifndef EG_SMALL_RUN_H
 #define EG_SMALL_RUN_H
 
-#include "files.h"
-
-#include <engram/fed.h>
+#include "runs.h"
 
 #include "fed/experiment.h"
-#include "io/json.h"
 
 static const char *const small_run_text =
     "name: t\n"
@@ -39,15 +36,8 @@ typedef struct small_run {
 
 typedef struct small_outcome {
     char hash[65];
-    double accuracy;
     int64_t bytes_up, bytes_down;
 } small_outcome;
-
-static inline bool small_run_goes_on(void *context, const eg_progress *p)
-{
-    const small_run *r = context;
-    return p->round < r->stop;
-}
 
 /* A part that is in no list; it has no options. */
 static inline void small_run_add(eg_experiment *e, const eg_method *m, size_t at)
@@ -57,21 +47,6 @@ static inline void small_run_add(eg_experiment *e, const eg_method *m, size_t at
     e->parts[at] = (eg_part){.method = m, .options = calloc(1, m->size + 1)};
     assert_non_null(e->parts[at].options);
     e->n_parts++;
-}
-
-static inline void small_run_read(const char *path, small_outcome *out)
-{
-    char file[FILES_PATH * 2];
-    eg_json *summary;
-    const char *hash;
-    snprintf(file, sizeof file, "%s/summary.json", path);
-    assert_ok(eg_json_load(file, &summary));
-    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &hash));
-    snprintf(out->hash, sizeof out->hash, "%s", hash);
-    assert_ok(eg_json_real(eg_json_get(summary, "acc_final"), &out->accuracy));
-    assert_ok(eg_json_int(eg_json_get(summary, "bytes_up"), &out->bytes_up));
-    assert_ok(eg_json_int(eg_json_get(summary, "bytes_down"), &out->bytes_down));
-    eg_json_free(summary);
 }
 
 /* The experiment of a run, its parts in order; seeds and workers come later. */
@@ -97,25 +72,13 @@ static inline eg_experiment *small_run_open(const char *folder, const small_run 
 /* Runs it to its end, in a folder of its own inside `folder`. */
 static inline small_outcome small_run_all(const char *folder, small_run r)
 {
-    static int number;
-    char out[FILES_PATH * 2], path[512];
+    char path[512];
     eg_experiment *e = small_run_open(folder, &r);
-    eg_run_how how = {.seed = 3, .workers = r.workers ? r.workers : 1, .out = out};
-    bool stopped = false;
-    snprintf(out, sizeof out, "%s/runs%d", folder, number++);
-    if (r.stop) {
-        how.progress = small_run_goes_on;
-        how.context = &r;
-        assert_ok(eg_experiment_run(e, &how, path, &stopped));
-        assert_true(stopped);
-        how.progress = NULL;
-        how.resume = true;
-    }
-    assert_ok(eg_experiment_run(e, &how, path, &stopped));
-    assert_false(stopped);
-    small_outcome o;
-    small_run_read(path, &o);
+    assert_ok(runs_run(e, folder, r.workers ? r.workers : 1, r.stop, path));
     eg_experiment_free(e);
+    small_outcome o = {.bytes_up = (int64_t)runs_value(path, "bytes_up"),
+                       .bytes_down = (int64_t)runs_value(path, "bytes_down")};
+    runs_hash(path, o.hash);
     return o;
 }
 

@@ -363,8 +363,8 @@ static void test_evaluation_follows_what_was_seen(void **state)
     for (int i = 0; i < 4; i++) {
         char path[512];
         assert_ok(fixture_run(common, rules[i], 1 + i % 2, i % 3, path));
-        final[i] = fixture_value(path, "acc_final");
-        task_il[i] = fixture_value(path, "acc_task_il");
+        final[i] = runs_value(path, "acc_final");
+        task_il[i] = runs_value(path, "acc_task_il");
         eg_events *events = fixture_events(path);
         size_t at = 0;
         for (const eg_json *e; (e = eg_events_next(events, "eval", &at));)
@@ -388,12 +388,12 @@ static void test_every_rule_repeats_and_resumes(void **state)
     for (int i = 0; i < 4; i++) {
         char path[512], again[65];
         assert_ok(fixture_run(runs, rules[i], 1, 0, path));
-        fixture_hash(path, hash[i]);
+        runs_hash(path, hash[i]);
         assert_ok(fixture_run(runs, rules[i], 2, 2, path));
-        fixture_hash(path, again);
+        runs_hash(path, again);
         assert_string_equal(hash[i], again);
         assert_ok(fixture_run(runs, rules[i], -2, 0, path));
-        fixture_hash(path, again);
+        runs_hash(path, again);
         assert_string_equal(hash[i], again);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(hash[i], hash[k]);

@@ -1,10 +1,8 @@
 /* fed_test.c - the federation's laws, and every method walked through its contract.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "files.h"
-#include "test.h"
+#include "runs.h"
 
-#include <engram/fed.h>
 #include <engram/method.h>
 #include <engram/op.h>
 #include <engram/optim.h>
@@ -35,17 +33,6 @@ typedef struct outcome {
     double accuracy;
 } outcome;
 
-/* Stops a run after a number of rounds. */
-typedef struct stopper {
-    int64_t after;
-} stopper;
-
-static bool stop_after(void *context, const eg_progress *p)
-{
-    const stopper *s = context;
-    return p->round < s->after;
-}
-
 static void write_experiment(const char *runs)
 {
     char text[4096];
@@ -53,55 +40,18 @@ static void write_experiment(const char *runs)
     files_write(folder, "t.yaml", text, (size_t)n);
 }
 
-static void read_outcome(const char *path, outcome *out)
-{
-    char file[FILES_PATH * 2];
-    eg_json *summary;
-    const char *hash;
-    snprintf(file, sizeof file, "%s/summary.json", path);
-    assert_ok(eg_json_load(file, &summary));
-    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &hash));
-    snprintf(out->hash, sizeof out->hash, "%s", hash);
-    const eg_json *accuracy = eg_json_get(summary, "acc_final");
-    out->accuracy = NAN;
-    if (accuracy && eg_json_kind_of(accuracy) != EG_JSON_NULL)
-        assert_ok(eg_json_real(accuracy, &out->accuracy));
-    eg_json_free(summary);
-}
-
-/* Runs a label to its end in a folder of its own, stopped and resumed after `stop` rounds; with
- * a wire, clients are processes. */
-static outcome run_label_over(bool wire, const char *label, const char *set, int workers,
-                              int64_t stop)
-{
-    static int number;
-    char file[FILES_PATH * 2], out[FILES_PATH * 2], path[512];
-    snprintf(file, sizeof file, "%s/t.yaml", folder);
-    snprintf(out, sizeof out, "%s/runs%d", folder, number++);
-    eg_experiment *e;
-    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
-    stopper s = {stop};
-    eg_run_how how = {.seed = 3, .workers = workers, .out = out, .wire = wire};
-    bool stopped = false;
-    if (stop) {
-        how.progress = stop_after;
-        how.context = &s;
-        assert_ok(eg_experiment_run(e, &how, path, &stopped));
-        assert_true(stopped);
-        how.progress = NULL;
-        how.resume = true;
-    }
-    assert_ok(eg_experiment_run(e, &how, path, &stopped));
-    assert_false(stopped);
-    outcome o;
-    read_outcome(path, &o);
-    eg_experiment_free(e);
-    return o;
-}
-
+/* Runs a label to its end, as runs_run does. */
 static outcome run_label(const char *label, const char *set, int workers, int64_t stop)
 {
-    return run_label_over(false, label, set, workers, stop);
+    char file[FILES_PATH * 2], path[512];
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    eg_experiment *e;
+    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
+    assert_ok(runs_run(e, folder, workers, stop, path));
+    eg_experiment_free(e);
+    outcome o = {.accuracy = runs_value(path, "acc_final")};
+    runs_hash(path, o.hash);
+    return o;
 }
 
 static void test_every_method_repeats_resumes_and_shares_work(void **state)
@@ -120,8 +70,8 @@ static void test_every_method_repeats_resumes_and_shares_work(void **state)
         assert_string_equal(one.hash, two.hash);
         assert_string_equal(one.hash, resumed.hash);
         assert_string_equal(one.hash, later.hash);
-        assert_string_equal(one.hash, run_label_over(true, (*m)->name, NULL, 1, 0).hash);
-        assert_string_equal(one.hash, run_label_over(true, (*m)->name, NULL, 2, 3).hash);
+        assert_string_equal(one.hash, run_label((*m)->name, NULL, -1, 0).hash);
+        assert_string_equal(one.hash, run_label((*m)->name, NULL, -2, 3).hash);
     }
 }
 
@@ -343,7 +293,7 @@ static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
     for (int i = 0; i < 3; i++) {
         outcome whole = run_label("keep", sets[i], 1, 0);
         assert_string_equal(whole.hash, run_label("keep", sets[i], 2, 1).hash);
-        assert_string_equal(whole.hash, run_label_over(true, "keep", sets[i], 2, 3).hash);
+        assert_string_equal(whole.hash, run_label("keep", sets[i], -2, 3).hash);
         assert_string_not_equal(whole.hash, run_label("fresh", sets[i], 1, 0).hash);
     }
     /* Without momentum there is nothing to keep. */

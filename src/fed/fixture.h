@@ -4,10 +4,7 @@
 #ifndef EG_FED_FIXTURE_H
 #define EG_FED_FIXTURE_H
 
-#include "files.h"
-#include "test.h"
-
-#include <engram/fed.h>
+#include "runs.h"
 
 #include "fed/events.h"
 
@@ -36,62 +33,15 @@ static inline eg_status fixture_load(const char *text, const char *set, eg_exper
     return eg_experiment_load(file, "a", set ? 1 : 0, &set, out);
 }
 
-static inline bool fixture_stop(void *context, const eg_progress *p)
-{
-    return p->round < *(const int64_t *)context;
-}
-
-/* Runs it with seed 3, stopped and resumed after `stop` rounds; path: its folder. Workers below
- * 0: so many processes of their own. */
+/* Loads and runs it as runs_run does. */
 static inline eg_status fixture_run(const char *text, const char *set, int workers,
                                     int64_t stop, char path[512])
 {
-    static int number;
-    char out[FILES_PATH * 2];
     eg_experiment *e;
-    bool stopped = false;
-    snprintf(out, sizeof out, "%s/runs%d", fixture_folder, number++);
     assert_ok(fixture_load(text, set, &e));
-    eg_run_how how = {.seed = 3, .workers = abs(workers), .wire = workers < 0, .out = out};
-    if (stop) {
-        how.progress = fixture_stop, how.context = &stop;
-        assert_ok(eg_experiment_run(e, &how, path, &stopped));
-        assert_true(stopped);
-        how.progress = NULL, how.resume = true;
-    }
-    eg_status s = eg_experiment_run(e, &how, path, &stopped);
+    eg_status s = runs_run(e, fixture_folder, workers, stop, path);
     eg_experiment_free(e);
     return s;
-}
-
-static inline eg_json *fixture_summary(const char *path)
-{
-    char file[1024];
-    eg_json *summary;
-    snprintf(file, sizeof file, "%s/summary.json", path);
-    assert_ok(eg_json_load(file, &summary));
-    return summary;
-}
-
-/* A number of summary.json; NaN if it is null or not there. */
-static inline double fixture_value(const char *path, const char *key)
-{
-    eg_json *summary = fixture_summary(path);
-    const eg_json *v = eg_json_get(summary, key);
-    double value = NAN;
-    if (v && eg_json_kind_of(v) != EG_JSON_NULL)
-        assert_ok(eg_json_real(v, &value));
-    eg_json_free(summary);
-    return value;
-}
-
-static inline void fixture_hash(const char *path, char hash[65])
-{
-    eg_json *summary = fixture_summary(path);
-    const char *text;
-    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &text));
-    snprintf(hash, 65, "%s", text);
-    eg_json_free(summary);
 }
 
 /* A whole number of an event, or of a list in it. */

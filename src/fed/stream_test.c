@@ -89,8 +89,8 @@ static void check_counts_and_metrics(const char *path, const heard *h)
         last = sum / weight;
         sum_of_rounds += last;
     }
-    assert_near(fixture_value(path, "acc_t"), last, 1e-12);
-    assert_near(fixture_value(path, "aa"), sum_of_rounds / ROUNDS, 1e-12);
+    assert_near(runs_value(path, "acc_t"), last, 1e-12);
+    assert_near(runs_value(path, "aa"), sum_of_rounds / ROUNDS, 1e-12);
 }
 
 static eg_net *load_model(const char *path, float **param)
@@ -166,9 +166,9 @@ static void test_own_models_are_judged_on_their_own_past_alone(void **state)
     assert_ok(fixture_run(STREAM("local"), NULL, 1, 0, path));
     assert_int_equal(hear(path, h), 0);
     check_counts_and_metrics(path, h);
-    double aa = fixture_value(path, "aa");
+    double aa = runs_value(path, "aa");
     assert_ok(fixture_run(STREAM("local"), NULL, 2, 4, path));
-    assert_true(aa == fixture_value(path, "aa"));
+    assert_true(aa == runs_value(path, "aa"));
 }
 
 static void test_other_scenarios_have_no_such_metrics(void **state)
@@ -182,7 +182,7 @@ static void test_other_scenarios_have_no_such_metrics(void **state)
         "runs: [{label: a, method: fedavg}]\n";
     char path[512];
     assert_ok(fixture_run(common, NULL, 1, 0, path));
-    assert_true(isnan(fixture_value(path, "aa")));
+    assert_true(isnan(runs_value(path, "aa")));
 }
 
 int main(void)
