@@ -131,7 +131,9 @@ typedef struct eg_method {
 
     /* Server. */
     eg_status (*begin)(void *self, eg_server *s); /* once, before the first round */
-    /* Adds to what one client is sent. */
+    /* Adds to what all clients are sent, once a round; and to what one of them is sent besides,
+     * which costs a bundle of its own for every client. */
+    eg_status (*send_all)(void *self, eg_server *s, eg_bundle *to);
     eg_status (*send)(void *self, eg_server *s, int64_t client, eg_bundle *to);
     /* Which clients train this round: false leaves the round without training. */
     bool (*wants_round)(void *self, eg_server *s);

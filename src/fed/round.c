@@ -31,6 +31,7 @@ static bool round_syncs(const eg_federation *f, int64_t round)
     return round % f->e->server.interval == 0;
 }
 
+/* The global model. */
 static eg_status round_base(const eg_federation *f, eg_bundle **out)
 {
     EG_TRY(eg_bundle_new(out));
@@ -40,7 +41,17 @@ static eg_status round_base(const eg_federation *f, eg_bundle **out)
     return EG_OK;
 }
 
-/* What one client is sent: the same for all, unless a part sends each its own. */
+/* What all clients are sent. */
+static eg_status round_send_all(eg_federation *f, eg_bundle **out)
+{
+    EG_TRY(round_base(f, out));
+    for (size_t k = 0; k < f->e->n_parts; k++)
+        if (f->e->parts[k].method->send_all)
+            EG_TRY(f->e->parts[k].method->send_all(f->states[k], &f->server, *out));
+    return EG_OK;
+}
+
+/* What one client is sent: the same as all, unless a part sends each its own. */
 static eg_status round_send(round_state *r, int64_t i)
 {
     eg_federation *f = r->f;
@@ -48,7 +59,7 @@ static eg_status round_send(round_state *r, int64_t i)
         if (!f->e->parts[k].method->send)
             continue;
         if (!r->turns[i].down)
-            EG_TRY(round_base(f, &r->turns[i].down));
+            EG_TRY(round_send_all(f, &r->turns[i].down));
         EG_TRY(f->e->parts[k].method->send(f->states[k], &f->server, r->turns[i].client,
                                            r->turns[i].down));
     }
@@ -78,7 +89,8 @@ static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i, eg_wire
                     .seed = f->seed,
                     .cursor = f->cursor,
                     .down = t->down ? t->down : r->down,
-                    .own = f->personal || !round_syncs(f, eg_cursor_round(f->cursor))};
+                    .own = f->personal || (what == EG_WIRE_TRAIN &&
+                                           !round_syncs(f, eg_cursor_round(f->cursor)))};
     EG_ASSERT(eg_cursor_view(f->cursor, t->client, &turn.view));
     turn.told_boundary =
         turn.view.first && eg_scenario_offers(f->feed.scenario) & EG_OFFERS_BOUNDARIES;
@@ -230,7 +242,7 @@ static bool round_is_wanted(eg_federation *f)
 static eg_status round_train(round_state *r)
 {
     eg_federation *f = r->f;
-    EG_TRY(round_base(f, &r->down));
+    EG_TRY(round_send_all(f, &r->down));
     EG_TRY(eg_alloc((size_t)r->n, sizeof *r->turns, &r->turns));
     for (int64_t i = 0; i < r->n; i++) {
         r->turns[i].client = r->selected[i];

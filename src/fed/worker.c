@@ -175,6 +175,17 @@ static eg_status worker_restore_memory(eg_worker *w, const eg_bundle *kept)
     return eg_memory_set(w->client.memory, &rows);
 }
 
+/* Whether a client that may goes on from its own model: it has one, and, unless models are
+ * personal, no round in which the server's went to all came since. */
+static bool worker_goes_on(const eg_worker *w, const eg_turn *t)
+{
+    double last;
+    int64_t interval = w->e->server.interval;
+    if (!t->own || !t->kept || !eg_bundle_scalar_of(t->kept, "own.round", &last))
+        return false;
+    return worker_is_personal(w) || (int64_t)last / interval == t->round / interval;
+}
+
 /* The model, the memory and the parts as they stood after the client's last round. */
 static eg_status worker_restore(eg_worker *w, const eg_turn *t)
 {
@@ -185,7 +196,7 @@ static eg_status worker_restore(eg_worker *w, const eg_turn *t)
         if (w->e->parts[i].method->size)
             memcpy(w->states[i], w->e->parts[i].options, w->e->parts[i].method->size);
     }
-    const float *own = t->kept && t->own ? eg_bundle_find(t->kept, "own.param", &n) : NULL;
+    const float *own = worker_goes_on(w, t) ? eg_bundle_find(t->kept, "own.param", &n) : NULL;
     const float *own_state = own ? eg_bundle_find(t->kept, "own.state", &n) : NULL;
     c->global = own && !worker_is_personal(w) ? own : eg_bundle_find(t->down, "param", &n);
     c->global_state =
@@ -353,6 +364,7 @@ static eg_status worker_finish(eg_worker *w, const eg_turn *t)
             EG_TRY(eg_bundle_add_flat(t->up, "state", w->state, c->n_state));
     }
     if (personal || w->e->server.interval > 1) {
+        EG_TRY(eg_bundle_scalar(t->keep, "own.round", (double)t->round));
         EG_TRY(eg_bundle_add_flat(t->keep, "own.param", w->param, c->n_params));
         if (c->n_state)
             EG_TRY(eg_bundle_add_flat(t->keep, "own.state", w->state, c->n_state));

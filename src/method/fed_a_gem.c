@@ -207,16 +207,11 @@ static eg_status fed_a_gem_end(void *self, eg_server *s)
     return EG_OK;
 }
 
-static eg_status fed_a_gem_send(void *self, eg_server *s, int64_t client, eg_bundle *to)
+/* To clients and into checkpoints. */
+static eg_status fed_a_gem_send(void *self, eg_server *s, eg_bundle *to)
 {
     const fed_a_gem *a = self;
-    (void)client;
     return a->global ? eg_bundle_add_flat(to, fed_a_gem_name, a->global, s->n_params) : EG_OK;
-}
-
-static eg_status fed_a_gem_save(void *self, eg_server *s, eg_bundle *to)
-{
-    return fed_a_gem_send(self, s, EG_SERVER, to);
 }
 
 static eg_status fed_a_gem_load(void *self, eg_server *s, const eg_bundle *from)
@@ -250,12 +245,12 @@ const eg_method eg_method_fed_a_gem = {
     .grad = fed_a_gem_grad,
     .phase = fed_a_gem_phase,
     .begin = fed_a_gem_begin,
-    .send = fed_a_gem_send,
+    .send_all = fed_a_gem_send,
     .weight = fed_a_gem_weight,
     .wants_phase = fed_a_gem_wants_phase,
     .phase_collect = fed_a_gem_collect,
     .phase_end = fed_a_gem_end,
-    .save = fed_a_gem_save,
+    .save = fed_a_gem_send,
     .load = fed_a_gem_load,
     .fini = fed_a_gem_fini,
 };

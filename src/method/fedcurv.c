@@ -44,7 +44,8 @@ static const eg_opt fedcurv_opts[] = {
     EG_OPT_END,
 };
 
-static const char fedcurv_fisher[] = "fedcurv.fisher", fedcurv_pull[] = "fedcurv.pull";
+static const char fedcurv_fisher[] = "fedcurv.fisher", fedcurv_pull[] = "fedcurv.pull",
+                  fedcurv_clients[] = "fedcurv.clients";
 
 static eg_status fedcurv_find(const eg_bundle *from, size_t n_params, fedcurv_pair *out)
 {
@@ -73,9 +74,12 @@ static eg_status fedcurv_recall(void *self, eg_client *c, const eg_bundle *from)
 static eg_status fedcurv_download(void *self, eg_client *c, const eg_bundle *from)
 {
     fedcurv *f = self;
-    double counted;
+    size_t n = 0;
+    const float *counted = eg_bundle_find(from, fedcurv_clients, &n); /* [n] */
     EG_TRY(fedcurv_find(from, c->n_params, &f->all));
-    f->is_counted = eg_bundle_scalar_of(from, "fedcurv.counted", &counted) && counted != 0;
+    f->is_counted = false;
+    for (size_t i = 0; i < n; i++)
+        f->is_counted |= counted[i] == (float)c->id;
     if (f->is_counted && !f->own.fisher)
         return eg_fail(EG_ENOENT, "the server counts a Fisher this client does not have");
     return EG_OK;
@@ -119,21 +123,18 @@ static eg_status fedcurv_keep(void *self, eg_client *c, eg_bundle *to)
     return fedcurv_add(to, f->own, c->n_params);
 }
 
-static bool fedcurv_counts(const fedcurv *f, int64_t client)
-{
-    for (size_t i = 0; i < f->n_counted; i++)
-        if (f->counted[i] == client)
-            return true;
-    return false;
-}
-
-static eg_status fedcurv_send(void *self, eg_server *s, int64_t client, eg_bundle *to)
+/* The sums, and who is in them: a client leaves its own term out. */
+static eg_status fedcurv_send(void *self, eg_server *s, eg_bundle *to)
 {
     const fedcurv *f = self;
+    float *clients;
     if (f->n_counted == 0)
         return EG_OK;
     EG_TRY(fedcurv_add(to, (fedcurv_pair){f->fisher, f->pull}, s->n_params));
-    return eg_bundle_scalar(to, "fedcurv.counted", fedcurv_counts(f, client));
+    EG_TRY(eg_bundle_room(to, fedcurv_clients, eg_dims((int64_t)f->n_counted), &clients));
+    for (size_t i = 0; i < f->n_counted; i++)
+        clients[i] = (float)f->counted[i]; /* exact below 2^24 */
+    return EG_OK;
 }
 
 /* Makes room for the sums of a round, or empties those of an earlier one. */
@@ -183,15 +184,8 @@ static eg_status fedcurv_collect(void *self, eg_server *s, int64_t client,
 static eg_status fedcurv_save(void *self, eg_server *s, eg_bundle *to)
 {
     const fedcurv *f = self;
-    if (f->n_counted == 0)
-        return EG_OK;
-    float *clients;
-    EG_TRY(fedcurv_add(to, (fedcurv_pair){f->fisher, f->pull}, s->n_params));
-    EG_TRY(eg_bundle_scalar(to, "fedcurv.round", (double)f->round));
-    EG_TRY(eg_bundle_room(to, "fedcurv.clients", eg_dims((int64_t)f->n_counted), &clients));
-    for (size_t i = 0; i < f->n_counted; i++)
-        clients[i] = (float)f->counted[i]; /* exact below 2^24 */
-    return EG_OK;
+    EG_TRY(fedcurv_send(self, s, to));
+    return f->n_counted ? eg_bundle_scalar(to, "fedcurv.round", (double)f->round) : EG_OK;
 }
 
 static eg_status fedcurv_load(void *self, eg_server *s, const eg_bundle *from)
@@ -203,7 +197,7 @@ static eg_status fedcurv_load(void *self, eg_server *s, const eg_bundle *from)
     EG_TRY(fedcurv_find(from, s->n_params, &p));
     if (!p.fisher)
         return EG_OK;
-    const float *clients = eg_bundle_find(from, "fedcurv.clients", &n);
+    const float *clients = eg_bundle_find(from, fedcurv_clients, &n);
     if (!clients || !eg_bundle_scalar_of(from, "fedcurv.round", &round))
         return eg_fail(EG_EFORMAT, "the checkpoint's Fishers have no round or no clients");
     EG_TRY(fedcurv_begin_sums(f, s));
@@ -232,7 +226,7 @@ const eg_method eg_method_fedcurv = {
     .upload = fedcurv_upload,
     .keep = fedcurv_keep,
     .recall = fedcurv_recall,
-    .send = fedcurv_send,
+    .send_all = fedcurv_send,
     .collect = fedcurv_collect,
     .save = fedcurv_save,
     .load = fedcurv_load,

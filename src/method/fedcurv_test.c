@@ -59,7 +59,7 @@ static void check_pull(void *server, int k, unsigned others)
     eg_client c = {.n_params = N, .id = k, .param = param, .grad = grad};
     eg_bundle *down, *kept = upload_of(k);
     assert_ok(eg_bundle_new(&down));
-    assert_ok(method->send(server, &s, k, down));
+    assert_ok(method->send_all(server, &s, down));
     assert_ok(method->recall(self, &c, kept));
     assert_ok(method->download(self, &c, down));
     assert_ok(method->grad(self, &c));
@@ -124,7 +124,8 @@ static void test_what_does_not_fit_is_said(void **state)
     eg_client c = {.n_params = N};
     eg_bundle *b;
     assert_ok(eg_bundle_new(&b));
-    assert_ok(eg_bundle_scalar(b, "fedcurv.counted", 1));
+    const float client = 0;
+    assert_ok(eg_bundle_add_flat(b, "fedcurv.clients", &client, 1));
     assert_fails(method->download(self, &c, b), EG_ENOENT, "does not have");
     assert_ok(eg_bundle_add_flat(b, "fedcurv.fisher", fishers[0], N));
     assert_fails(method->recall(self, &c, b), EG_ESHAPE, "3 and 0 values, not 3");

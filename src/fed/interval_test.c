@@ -1,0 +1,59 @@
+/* interval_test.c - from which model a client begins when not every round brings the server's.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "small_run.h"
+
+static char folder[FILES_PATH];
+
+/* The round each client trained in last, -1: none; and how often it began from which model. */
+static struct {
+    int64_t last[4], n_own, n_sent;
+} seen;
+
+static eg_status look_at_download(void *self, eg_client *c, const eg_bundle *from)
+{
+    (void)self;
+    size_t n;
+    const float *sent = eg_bundle_find(from, "param", &n);
+    bool has_sent = memcmp(c->param, sent, n * sizeof *sent) == 0;
+    /* Rounds 0, 2, 4 ... bring the server's model; a client that missed one takes it later. */
+    bool goes_on = c->round % 2 == 1 && seen.last[c->id] == c->round - 1;
+    assert_int_equal(has_sent, !goes_on);
+    seen.n_own += goes_on;
+    seen.n_sent += c->round % 2 == 1 && !goes_on;
+    return EG_OK;
+}
+
+static eg_status note_upload(void *self, eg_client *c, eg_bundle *to)
+{
+    (void)self, (void)to;
+    seen.last[c->id] = c->round;
+    return EG_OK;
+}
+
+static void test_a_client_that_missed_the_model_takes_it_later(void **state)
+{
+    (void)state;
+    static const eg_method look = {.name = "look",
+                                   .help = "sees where clients begin",
+                                   .download = look_at_download,
+                                   .upload = note_upload};
+    for (int i = 0; i < 4; i++)
+        seen.last[i] = -1;
+    small_run_all(folder, (small_run){.method = "fedavg",
+                                      .set = {"server.interval=2", "scenario.rounds=8",
+                                              "scenario.participation=0.5"},
+                                      .after = &look});
+    assert_true(seen.n_own > 0 && seen.n_sent > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_client_that_missed_the_model_takes_it_later),
+    };
+    files_folder(folder);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    files_remove(folder);
+    return failed;
+}
