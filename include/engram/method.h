@@ -115,7 +115,7 @@ typedef struct eg_method {
      * depends on must follow from this number: each has a plan of its own. */
     int64_t (*aside)(void *self, eg_client *c);
     /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". For a
-     * network output of its own it may record the net again (eg_net_forward). */
+     * network output of its own it may record the net again (eg_client_outputs). */
     eg_node *(*loss)(void *self, eg_client *c, eg_graph *g, eg_node *loss);
     /* Fills the inputs it recorded, in c->plan. */
     eg_status (*fill)(void *self, eg_client *c);
@@ -159,17 +159,22 @@ typedef struct eg_method {
 extern const eg_method *const eg_methods[]; /* NULL at the end */
 const eg_method *eg_method_find(const char *word);
 
-/* The gradient of the plain loss at the client's model for rows of one's own: ask for room for
- * n rows, fill them, and have the gradient written into c->grad. */
+/* The gradient of the plain loss at the client's model for rows of one's own, whose tasks are
+ * not known: ask for room for n rows, fill them, and have the gradient taken. c->grad stays as
+ * it is; *out [n_params] is the core's, valid until a part asks for a gradient again. */
 eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels);
-eg_status eg_client_gradient(eg_client *c);
-/* The same for a grad hook, which needs the batch's gradient too: c->grad stays as it is. *out
- * [n_params] is the core's, valid until a part asks for a gradient again. */
 eg_status eg_client_gradient_beside(eg_client *c, const float **out);
 
-/* In a loss hook: logits of rows that the part sees apart from the batch, as a loss may use
- * them. Outputs of classes that do not count (train.classes) are masked; those are what rows of
- * unknown task may be taken for. */
+/* The gradient of the mean plain loss of n training samples, without random crops and flips,
+ * written into c->grad. */
+eg_status eg_client_gradient(eg_client *c, const eg_sample *samples, int64_t n);
+
+/* In a loss hook: outputs [n, n_classes] for rows x [n, c, h, w] that the part sees apart from
+ * the batch, whose tasks are not known. */
+eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x);
+
+/* In a loss hook: such outputs as a loss may use them. Outputs of classes that do not count
+ * (train.classes) are masked; those are what rows of unknown task may be taken for. */
 eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
 
 /* The gradient of the mean plain loss of n training samples in eval form (no dropout, running

@@ -27,20 +27,30 @@ eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels)
     return EG_OK;
 }
 
-eg_status eg_client_gradient_beside(eg_client *c, const float **out)
+/* Runs the plan of eg_client_rows; the first n rows are these samples. */
+static eg_status client_run_rows(eg_client *c, const eg_sample *samples, int64_t n)
 {
+    eg_worker *w = c->worker;
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
-    eg_worker_mask(c->worker, c->worker->rows, NULL, 0, c->worker->n_rows);
-    eg_plan_seed(c->worker->rows, &dropout, c->step | 1ull << 40); /* apart from the batches' */
-    *out = c->worker->beside;
-    return eg_plan_run(c->worker->rows);
+    eg_worker_mask(w, w->rows, samples, n, w->n_rows);
+    eg_plan_seed(w->rows, &dropout, c->step | w->apart);
+    return eg_plan_run(w->rows);
 }
 
-eg_status eg_client_gradient(eg_client *c)
+eg_status eg_client_gradient_beside(eg_client *c, const float **out)
 {
-    const float *gradient;
-    EG_TRY(eg_client_gradient_beside(c, &gradient));
-    memcpy(c->grad, gradient, c->n_params * sizeof *c->grad);
+    *out = c->worker->beside;
+    return client_run_rows(c, NULL, 0);
+}
+
+eg_status eg_client_gradient(eg_client *c, const eg_sample *samples, int64_t n)
+{
+    float *x, *labels;
+    EG_TRY(eg_client_rows(c, n, &x, &labels));
+    eg_client_feed(c, samples, n, x, labels);
+    eg_outputs_tell(c->worker, c->worker->rows, samples, n, n);
+    EG_TRY(client_run_rows(c, samples, n));
+    memcpy(c->grad, c->worker->beside, c->n_params * sizeof *c->grad);
     return EG_OK;
 }
 

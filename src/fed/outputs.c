@@ -3,6 +3,8 @@
  */
 #include "fed/outputs.h"
 
+#include <engram/op.h>
+
 #include <string.h>
 
 static const eg_part *outputs_part(const eg_experiment *e)
@@ -27,6 +29,20 @@ eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
     eg_node *open =
         eg_input(g, tasks, eg_dims(eg_node_shape(features).dim[0], w->feed->n_tasks));
     return part->method->outputs(part->options, w->net, g, features, open);
+}
+
+eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x)
+{
+    eg_worker *w = c->worker;
+    const eg_part *part = outputs_part(w->e);
+    eg_node *features = eg_net_features(w->net, g, x);
+    if (!part)
+        return eg_net_head(w->net, g, features);
+    int64_t n_tasks = w->feed->n_tasks;
+    if (!w->tasks)
+        w->tasks = eg_input(g, EG_OUTPUTS_MET, eg_dims(n_tasks));
+    eg_node *none = eg_constant(g, eg_dims(eg_node_shape(x).dim[0], n_tasks), 0);
+    return part->method->outputs(part->options, w->net, g, features, eg_add(g, none, w->tasks));
 }
 
 void eg_outputs_clear(eg_worker *w)
@@ -59,6 +75,9 @@ void eg_outputs_tell(eg_worker *w, eg_plan *plan, const eg_sample *samples, int6
 {
     int64_t n_tasks = w->feed->n_tasks;
     float *open = eg_plan_input(plan, EG_OUTPUTS_OPEN); /* [rows, n_tasks] */
+    float *met = eg_plan_input(plan, EG_OUTPUTS_MET);   /* [n_tasks] */
+    if (met)
+        outputs_open_met(&w->client, n_tasks, met);
     if (!open)
         return;
     memset(open, 0, (size_t)(n * n_tasks) * sizeof *open);

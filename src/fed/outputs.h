@@ -10,6 +10,8 @@
  * told, and in a test of task-IL. They are there only if a part makes outputs. */
 #define EG_OUTPUTS_OPEN "open tasks"
 #define EG_OUTPUTS_TOLD "told tasks"
+/* The same for rows apart from the batch: [n_tasks], one for all of them. */
+#define EG_OUTPUTS_MET "met tasks"
 
 /* Whether a part makes outputs. */
 bool eg_outputs_own(const eg_experiment *e);

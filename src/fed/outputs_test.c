@@ -21,6 +21,7 @@ typedef struct fixture {
     eg_net *net;
     eg_worker worker;
     size_t side, side_bias, n_features; /* offsets of the heads: [TASKS, CLASSES, features] */
+    size_t head;                        /* and of the network's own: [CLASSES, features] */
     float *param, *after;               /* the model sent, and what a round made of it */
 } fixture;
 
@@ -63,6 +64,8 @@ static void open_fixture(fixture *f, const char *kind, const char *method)
         const eg_param_info *t = eg_params_at(p, i);
         if (strcmp(t->name, "side.weight") == 0)
             f->side = t->offset, f->n_features = (size_t)t->shape.dim[1];
+        if (strcmp(t->name, "head.weight") == 0)
+            f->head = t->offset;
         if (strcmp(t->name, "side.bias") == 0)
             f->side_bias = t->offset;
     }
@@ -145,19 +148,23 @@ static void test_a_task_trains_its_own_head_only(void **state)
 static void test_rows_of_a_memory_train_the_heads_met_so_far(void **state)
 {
     (void)state;
-    fixture f;
-    eg_bundle *first, *second;
-    open_fixture(&f, "class-incremental", "[shared, er]");
-    assert_ok(eg_bundle_new(&first));
-    assert_ok(eg_bundle_new(&second));
-    train(&f, 0, NULL, first);
-    train(&f, 1, first, second);
-    assert_true(head_changed(&f, 0));
-    assert_true(head_changed(&f, 1));
-    assert_false(head_changed(&f, 2));
-    eg_bundle_free(first);
-    eg_bundle_free(second);
-    close_fixture(&f);
+    static const char *const replays[] = {"[shared, er]", "[shared, der]", "[shared, der++]"};
+    for (int i = 0; i < 3; i++) {
+        fixture f;
+        eg_bundle *first, *second;
+        open_fixture(&f, "class-incremental", replays[i]);
+        assert_ok(eg_bundle_new(&first));
+        assert_ok(eg_bundle_new(&second));
+        train(&f, 0, NULL, first);
+        train(&f, 1, first, second);
+        assert_true(head_changed(&f, 0));
+        assert_true(head_changed(&f, 1));
+        assert_false(head_changed(&f, 2));
+        assert_false(changed(&f, f.head, CLASSES * f.n_features)); /* the network's own */
+        eg_bundle_free(first);
+        eg_bundle_free(second);
+        close_fixture(&f);
+    }
 }
 
 /* Heads that answer one class whatever they see: head t says answers[t], as loud as levels[t].
@@ -261,6 +268,11 @@ static void test_a_look_goes_through_the_samples_heads(void **state)
         eg_look look = {&norm, &loss, logits, features};
         assert_ok(eg_client_look(c, &sample, 1, &look));
         check_look(&f, task, f.feed.labels[0].train[sample.id], &look);
+        double length = 0; /* the gradient goes the same way */
+        assert_ok(eg_client_gradient(c, &sample, 1));
+        for (size_t i = 0; i < c->n_params; i++)
+            length += (double)c->grad[i] * (double)c->grad[i];
+        assert_near(length / (double)norm, 1, 1e-5);
     }
     close_fixture(&f);
 }

@@ -25,9 +25,11 @@ static const char text[] = "name: t\n"
                            "  tasks: 1\n"
                            "  rounds: 2\n"
                            "  partition: {kind: iid}\n"
+                           "memory: {kind: reservoir, size: 20}\n"
                            "train: {batch: 16, lr: 0.1}\n"
                            "runs:\n"
-                           "- {label: a, method: fedavg}\n";
+                           "- {label: a, method: fedavg}\n"
+                           "- {label: b, method: [der, fedavg]}\n";
 
 enum { ROGUE = 1 }; /* the client that misbehaves */
 
@@ -129,7 +131,8 @@ static void read_result(const char *path, result *r)
     eg_json_free(summary);
 }
 
-static result run(const eg_method *method, const char *set, bool wire)
+/* Runs a label with its last part exchanged. */
+static result run_label(const char *label, const eg_method *method, const char *set, bool wire)
 {
     static int number;
     char file[FILES_PATH * 2], out[FILES_PATH * 2], path[512];
@@ -138,8 +141,8 @@ static result run(const eg_method *method, const char *set, bool wire)
     eg_experiment *e;
     bool stopped;
     result r = {0};
-    assert_ok(eg_experiment_load(file, "a", set ? 1 : 0, &set, &e));
-    e->parts[0].method = method;
+    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
+    e->parts[e->n_parts - 1].method = method;
     r.status = eg_experiment_run(
         e, &(eg_run_how){.seed = 3, .workers = 2, .out = out, .wire = wire}, path, &stopped);
     snprintf(r.error, sizeof r.error, "%s", eg_error());
@@ -149,6 +152,11 @@ static result run(const eg_method *method, const char *set, bool wire)
     assert_int_equal(errno, ECHILD);
     eg_experiment_free(e);
     return r;
+}
+
+static result run(const eg_method *method, const char *set, bool wire)
+{
+    return run_label("a", method, set, wire);
 }
 
 static int count(const char *in, const char *words)
@@ -243,6 +251,15 @@ static void test_a_client_comes_back_from_a_broken_optimiser(void **state)
     free(r.events);
 }
 
+static void test_a_memory_takes_no_logits_that_are_not_finite(void **state)
+{
+    (void)state;
+    result r = run_label("b", &stumbler, NULL, false);
+    assert_int_equal(count(r.events, "\"left_out\",\"round\":1"), 1);
+    assert_int_equal(count(r.events, "\"left_out\""), 1);
+    free(r.events);
+}
+
 static void test_an_error_over_the_wire_is_the_same_sentence(void **state)
 {
     (void)state;
@@ -285,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_too_few_good_uploads_skip_the_round),
         cmocka_unit_test(test_nonsense_in_the_second_exchange_is_left_out),
         cmocka_unit_test(test_a_client_comes_back_from_a_broken_optimiser),
+        cmocka_unit_test(test_a_memory_takes_no_logits_that_are_not_finite),
         cmocka_unit_test(test_an_error_over_the_wire_is_the_same_sentence),
         cmocka_unit_test(test_a_process_that_dies_is_said_with_its_client),
     };

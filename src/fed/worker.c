@@ -38,7 +38,7 @@ static void worker_record_learning(void *context, eg_graph *g, int64_t batch)
 {
     eg_worker *w = context;
     eg_node *loss = worker_loss(w, g, batch);
-    w->counted = NULL;
+    w->counted = w->tasks = NULL;
     for (size_t i = 0; i < w->e->n_parts; i++)
         if (w->e->parts[i].method->loss)
             loss = w->e->parts[i].method->loss(w->states[i], &w->client, g, loss);
@@ -263,8 +263,11 @@ static eg_status worker_remember(eg_worker *w, int64_t n)
         return EG_OK;
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
     rng.block = c->step << 32;
-    /* The memory only reads its rows. */
+    /* The memory only reads its rows. Logits that are not finite would come back in every round
+     * that draws them: such a batch is not remembered. */
     float *logits = worker_n_logits(w) ? (float *)(uintptr_t)c->logits : NULL;
+    if (logits && !eg_worker_is_finite(logits, (size_t)(n * c->n_classes)))
+        return EG_OK;
     eg_memory_push(c->memory,
                    &(eg_memory_rows){.n = n, .x = c->x, .labels = c->labels, .logits = logits},
                    &rng);
@@ -406,6 +409,7 @@ eg_status eg_worker_phase(eg_worker *w, const eg_turn *t)
     double since = eg_seconds(), parts[EG_MAX_PARTS];
     memcpy(parts, w->part_seconds, sizeof parts);
     EG_TRY(worker_become(w, t));
+    w->apart = 1ull << 42;
     WORKER_EACH(w, phase, &w->client, t->up);
     memcpy(w->part_seconds, parts, sizeof parts);
     w->phase_seconds += eg_seconds() - since;
@@ -417,6 +421,7 @@ eg_status eg_worker_train(eg_worker *w, const eg_turn *t)
     eg_client *c = &w->client;
     double since = eg_seconds();
     EG_TRY(worker_become(w, t));
+    w->apart = 1ull << 40;
     EG_TRY(eg_worker_begin_optimizer(w, t->kept));
     if (c->told_boundary && c->has_trained)
         WORKER_EACH(w, task_end, c);

@@ -19,6 +19,7 @@ typedef struct eg_worker {
     eg_program *plain;    /* the loss without the parts' terms */
     eg_plan *rows;        /* the plan of the last eg_client_rows */
     int64_t n_rows;       /* in it */
+    uint64_t apart;       /* its dropout masks are apart from the batches', and the phase's */
     eg_program *eval;     /* the plain loss in eval form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_optimizer *optimizer;
@@ -30,6 +31,7 @@ typedef struct eg_worker {
     int32_t *truth;    /* [judge batch] */
     uint8_t *met;      /* [n_classes]: what rows of unknown task may be taken for */
     eg_node *counted;  /* while a loss is recorded: the input that says so; NULL: none yet */
+    eg_node *tasks;    /* likewise: those that rows of unknown task may be of */
 } eg_worker;
 
 /* Makes the programs behind eg_client_look and eg_client_eval_gradient. */
@@ -38,6 +40,9 @@ eg_status eg_client_open_looks(eg_worker *w);
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
                          eg_worker *out);
 void eg_worker_close(eg_worker *w);
+
+/* Whether all values are. What is not finite is not kept: the client would never come back. */
+bool eg_worker_is_finite(const float *values, size_t n);
 
 /* The optimiser as the experiment says; as a client begins a round with it (kept may be NULL);
  * and into what the client keeps, if it does. */

@@ -23,7 +23,7 @@ eg_status eg_worker_open_optimizer(eg_worker *w)
     return t->optimizer == 0 ? eg_optimizer_set(w->optimizer, "momentum", value) : EG_OK;
 }
 
-static bool worker_is_finite(const float *values, size_t n)
+bool eg_worker_is_finite(const float *values, size_t n)
 {
     bool finite = true;
     for (size_t i = 0; i < n; i++)
@@ -39,7 +39,7 @@ eg_status eg_worker_keep_optimizer(const eg_worker *w, eg_bundle *to)
     if (w->e->train.optimizer_state == 0)
         return EG_OK;
     for (int i = 0; eg_optimizer_slot(w->optimizer, i); i++)
-        if (!worker_is_finite(eg_optimizer_slot(w->optimizer, i), n))
+        if (!eg_worker_is_finite(eg_optimizer_slot(w->optimizer, i), n))
             return EG_OK;
     EG_TRY(eg_bundle_scalar(to, "optimizer.steps", (double)eg_optimizer_steps(w->optimizer)));
     for (int i = 0; eg_optimizer_slot(w->optimizer, i); i++) {

@@ -19,12 +19,12 @@ int64_t eg_dark_aside(void *self, eg_client *c)
     return dark_rows(self, c);
 }
 
-/* The network's logits for rows of an input of that name. */
-static eg_node *dark_logits(const eg_client *c, eg_graph *g, const char *name, int64_t rows)
+/* The logits for rows of an input of that name. */
+static eg_node *dark_logits(eg_client *c, eg_graph *g, const char *name, int64_t rows)
 {
     const eg_net_spec *s = eg_net_spec_of(c->net);
     eg_node *x = eg_input(g, name, eg_dims(rows, s->channels, s->height, s->width));
-    return eg_net_forward(c->net, g, x);
+    return eg_client_outputs(c, g, x);
 }
 
 static eg_node *dark_add(eg_graph *g, eg_node *loss, double factor, eg_node *term)

@@ -41,11 +41,8 @@ static void pim_step(eg_client *c, const eg_pim *how, const float *w)
 static eg_status pim_batch(eg_client *c, const eg_pim *how, const float *w,
                            const eg_sample *samples, int64_t n, float *norms)
 {
-    float *x, *labels;
     EG_TRY(eg_client_look(c, samples, n, &(eg_look){.norms = norms}));
-    EG_TRY(eg_client_rows(c, n, &x, &labels));
-    eg_client_feed(c, samples, n, x, labels);
-    EG_TRY(eg_client_gradient(c));
+    EG_TRY(eg_client_gradient(c, samples, n));
     pim_step(c, how, w);
     c->step++;
     return EG_OK;

@@ -177,11 +177,10 @@ static void test_small_lambda_stays_at_the_global_model(void **state)
 static void batch_gradient(one_client *k, const eg_sample *samples, const int64_t *order,
                            int64_t rows)
 {
-    float *x, *labels;
-    assert_ok(eg_client_rows(k->c, rows, &x, &labels));
+    eg_sample picked[N];
     for (int64_t i = 0; i < rows; i++)
-        eg_client_feed(k->c, &samples[order[i]], 1, x + i * DIM, labels + i);
-    assert_ok(eg_client_gradient(k->c));
+        picked[i] = samples[order[i]];
+    assert_ok(eg_client_gradient(k->c, picked, rows));
 }
 
 /* Descent with the optimiser on the batches that the model saw. */
