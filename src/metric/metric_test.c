@@ -169,6 +169,19 @@ static void test_rounds_to_best_add_up_over_tasks(void **state)
         eg_record_enter(r, SERVER, 1, second[i], 100);
     }
     assert_near(value("rounds_to_best", r, SERVER), 2 + 4, 1e-12);
+    /* All eight rounds are among the last ten; with three more only those from the second on.
+     */
+    double acc[] = {0.3, 0.8, 0.8, 0.7, 0.45, 0.5, 0.55, 0.7, 0.6, 0.6, 0.6}, sum = 0;
+    for (int i = 0; i < 8; i++)
+        sum += acc[i];
+    assert_near(value("acc_last_ten", r, SERVER), sum / 8, 1e-12);
+    for (int i = 8; i < 11; i++) {
+        assert_ok(eg_record_add(r, i + 1, 2, false));
+        eg_record_enter(r, SERVER, 0, 60, 100);
+        eg_record_enter(r, SERVER, 1, 60, 100);
+        sum += acc[i];
+    }
+    assert_near(value("acc_last_ten", r, SERVER), (sum - 0.3) / 10, 1e-12);
     assert_int_equal(eg_record_n_periods(r), 2);
     assert_int_equal(eg_record_task_row(r, 1), 4);
     eg_record_free(r);

@@ -61,7 +61,8 @@ void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.
 typedef struct eg_column {
     const char *heading, *help;
     eg_summary which;
-    int better; /* 1: more is better; -1: less is; 0: it depends */
+    int better;          /* 1: more is better; -1: less is; 0: it depends */
+    bool beside_a_paper; /* shown only where a paper has it */
 } eg_column;
 extern const eg_column eg_columns[];
 extern const size_t eg_n_columns;

@@ -82,6 +82,8 @@ static eg_status run_summary_values(eg_runlog *r, const eg_json *v)
 {
     for (int i = 0; i < EG_SUMMARY_N; i++) {
         const eg_json *value = eg_json_get(v, run_summary_name[i]);
+        if (!value && i == EG_SUMMARY_acc_last_ten)
+            continue;
         if (!value)
             return eg_fail(EG_EFORMAT, "'%s' is missing", run_summary_name[i]);
         if (eg_json_kind_of(value) != EG_JSON_NULL)

@@ -10,10 +10,11 @@
 
 #define EG_SERVER (-1)
 
+/* What stands in summary.json; the last one only if it was measured. */
 // clang-format off
 #define EG_SUMMARY_MAP(X)                                                                      \
     X(acc_final) X(acc_task_il) X(aia) X(forgetting) X(bwt) X(fwt) X(bytes_up) X(bytes_down)   \
-    X(seconds) X(peak_rss_bytes) X(rounds)
+    X(seconds) X(peak_rss_bytes) X(rounds) X(acc_last_ten)
 // clang-format on
 
 typedef enum eg_summary {

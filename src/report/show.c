@@ -7,21 +7,27 @@
 #include <stdio.h>
 
 const eg_column eg_columns[] = {
-    {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1},
-    {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il, 1},
-    {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1},
-    {"forgetting", "mean fall from a task's best accuracy, points", EG_SUMMARY_forgetting, -1},
-    {"backward", "backward transfer: change since a task was learned", EG_SUMMARY_bwt, 1},
-    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0},
-    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0},
-    {"time", "from start to end", EG_SUMMARY_seconds, 0},
+    {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1,
+     false},
+    {"last ten %", "mean accuracy in the last ten rounds", EG_SUMMARY_acc_last_ten, 1, true},
+    {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il, 1,
+     false},
+    {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1,
+     false},
+    {"forgetting", "mean fall from a task's best accuracy, points", EG_SUMMARY_forgetting, -1,
+     false},
+    {"backward", "backward transfer: change since a task was learned", EG_SUMMARY_bwt, 1,
+     false},
+    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0, false},
+    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0, false},
+    {"time", "from start to end", EG_SUMMARY_seconds, 0, false},
 };
 const size_t eg_n_columns = sizeof eg_columns / sizeof *eg_columns;
 
 bool eg_column_used(const eg_groups *g, const eg_column *c)
 {
     for (size_t i = 0; i < g->n; i++)
-        if (eg_group_summary(&g->group[i], c->which).n > 0 ||
+        if ((!c->beside_a_paper && eg_group_summary(&g->group[i], c->which).n > 0) ||
             eg_groups_published(g, &g->group[i], c->which))
             return true;
     return false;
@@ -93,7 +99,8 @@ void eg_show_spread(char out[80], eg_summary which, eg_spread s)
     char mean[32], sd[32];
     eg_show_value(mean, which, s.mean);
     eg_show_value(sd, which, s.sd);
-    bool exact = s.sd == 0 && which >= EG_SUMMARY_bytes_up; /* counts need no "± 0 B" */
+    /* Counts need no "± 0 B". */
+    bool exact = s.sd == 0 && which >= EG_SUMMARY_bytes_up && which <= EG_SUMMARY_rounds;
     if (isnan(s.mean) || !(s.sd >= 0) || exact)
         snprintf(out, 80, "%s", mean);
     else
