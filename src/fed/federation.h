@@ -13,6 +13,11 @@
 
 enum { EG_MAX_WORKERS = 64 };
 
+/* Seconds: of the whole run, and of the workers, added up. */
+typedef struct eg_spent {
+    double seconds, train, phase, part[EG_MAX_PARTS];
+} eg_spent;
+
 typedef struct eg_federation {
     const eg_experiment *e;
     uint64_t seed;
@@ -31,6 +36,9 @@ typedef struct eg_federation {
     bool personal;                    /* every client has its own model */
     eg_store *store;
     eg_run_folder *folder;
+    int lock;                    /* of the folder, against other processes; -1: none */
+    double since;                /* this process began with it */
+    eg_spent before;             /* by processes before this one */
     double bytes_up, bytes_down; /* whole numbers, over all rounds */
     double round_loss;
     double accuracy; /* the last mean measured; -1: none yet */
@@ -61,6 +69,12 @@ typedef struct eg_crew_job {
     void *context;
 } eg_crew_job;
 eg_status eg_crew_run(eg_federation *f, const eg_crew_job *job);
+
+/* What the run took so far; into a checkpoint and back; and the end event that says so. */
+eg_spent eg_federation_spent(const eg_federation *f);
+eg_status eg_federation_save_spent(const eg_federation *f, eg_bundle *to);
+void eg_federation_load_spent(eg_federation *f, const eg_bundle *from);
+eg_status eg_federation_write_end(const eg_federation *f);
 
 /* A client's state as it was last put; *out is NULL when there is none. */
 eg_status eg_federation_kept(eg_federation *f, int64_t client, eg_bundle **out);

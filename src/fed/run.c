@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* A checkpoint costs a few milliseconds, so one every few seconds is enough: a crash loses
@@ -111,6 +110,8 @@ static void run_close(eg_federation *f)
         eg_worker_close(&f->workers[i]);
     eg_store_free(f->store);
     eg_run_folder_free(f->folder);
+    if (f->lock >= 0)
+        close(f->lock);
     eg_cursor_free(f->cursor);
     eg_mean_fini(&f->mean_param);
     eg_mean_fini(&f->mean_state);
@@ -167,6 +168,8 @@ static eg_status run_checkpoint(eg_federation *f)
         s = eg_bundle_scalar(b, "bytes_down", f->bytes_down);
     if (s == EG_OK)
         s = eg_bundle_scalar(b, "accuracy", f->accuracy);
+    if (s == EG_OK)
+        s = eg_federation_save_spent(f, b);
     for (size_t i = 0; i < f->e->n_parts && s == EG_OK; i++)
         if (f->e->parts[i].method->save)
             s = f->e->parts[i].method->save(f->states[i], &f->server, b);
@@ -202,6 +205,7 @@ static eg_status run_resume(eg_federation *f)
         eg_bundle_scalar_of(b, "bytes_up", &f->bytes_up);
         eg_bundle_scalar_of(b, "bytes_down", &f->bytes_down);
         eg_bundle_scalar_of(b, "accuracy", &f->accuracy);
+        eg_federation_load_spent(f, b);
         eg_cursor_seek(f->cursor, (int64_t)round);
     }
     for (size_t i = 0; i < f->e->n_parts && s == EG_OK; i++)
@@ -255,8 +259,7 @@ static eg_status run_after_round(eg_federation *f, int64_t round, bool *judged)
     return streams ? eg_federation_judge_met(f, round + 1, ends) : EG_OK;
 }
 
-static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double start,
-                            bool *stopped)
+static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopped)
 {
     int64_t n_rounds = eg_scenario_n_rounds(f->feed.scenario);
     double saved = eg_seconds(), pause = run_pause();
@@ -269,7 +272,7 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double star
                          .n_rounds = n_rounds,
                          .loss = f->round_loss,
                          .accuracy = f->accuracy,
-                         .seconds = eg_seconds() - start,
+                         .seconds = eg_federation_spent(f).seconds,
                          .evaluated = judged};
         *stopped = how->progress && !how->progress(how->context, &p) && r + 1 < n_rounds;
         if (*stopped || r + 1 == n_rounds || eg_seconds() - saved > pause) {
@@ -280,31 +283,7 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, double star
     return EG_OK;
 }
 
-/* What this process spent: a resumed run tells of what came after, one over a wire nothing of
- * its clients. */
-static eg_status run_write_end(eg_federation *f, double seconds)
-{
-    struct rusage usage;
-    const char *parts[EG_MAX_PARTS];
-    double part_seconds[EG_MAX_PARTS] = {0};
-    getrusage(RUSAGE_SELF, &usage);
-    eg_end_event end = {.seconds = seconds,
-                        .peak_rss_bytes = (int64_t)usage.ru_maxrss * 1024,
-                        .parts = parts,
-                        .part_seconds = part_seconds,
-                        .n_parts = f->e->n_parts};
-    for (size_t i = 0; i < f->e->n_parts; i++)
-        parts[i] = f->e->parts[i].method->name;
-    for (int k = 0; k < f->n_workers; k++) {
-        end.train_seconds += f->workers[k].train_seconds;
-        end.phase_seconds += f->workers[k].phase_seconds;
-        for (size_t i = 0; i < f->e->n_parts; i++)
-            part_seconds[i] += f->workers[k].part_seconds[i];
-    }
-    return eg_run_write_end(f->folder, &end);
-}
-
-static eg_status run_finish(eg_federation *f, double seconds)
+static eg_status run_finish(eg_federation *f)
 {
     char hash[65], *path;
     EG_TRY(run_hash(f, hash));
@@ -314,7 +293,7 @@ static eg_status run_finish(eg_federation *f, double seconds)
         free(path);
         EG_TRY(s);
     }
-    EG_TRY(run_write_end(f, seconds));
+    EG_TRY(eg_federation_write_end(f));
     return eg_run_finish(f->folder, hash);
 }
 
@@ -349,15 +328,20 @@ static eg_status run_write_start(eg_federation *f)
 /* The store and the folder: new, or cut back to the last commit. */
 static eg_status run_open_folder(eg_federation *f, const eg_run_how *how, const char *path)
 {
-    char store[1024];
+    char store[1024], summary[1024];
     int64_t position = 0;
     snprintf(store, sizeof store, "%s/checkpoint", path);
     if (!how->resume) {
         EG_TRY(eg_run_folder_new(path, f->e->resolved, &f->folder));
+        EG_TRY(eg_run_folder_lock(path, &f->lock));
         return eg_store_open(store, false, &f->store);
     }
     if (access(path, F_OK) != 0)
         return eg_fail(EG_ENOENT, "%s is not there: there is nothing to resume", path);
+    EG_TRY(eg_run_folder_lock(path, &f->lock));
+    snprintf(summary, sizeof summary, "%s/summary.json", path);
+    if (access(summary, F_OK) == 0)
+        return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume", path);
     EG_TRY(eg_store_open(store, true, &f->store));
     const eg_json *extra = eg_store_extra(f->store);
     if (extra)
@@ -378,7 +362,6 @@ static eg_status run_place(const eg_experiment *e, const eg_run_how *how, char f
 static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_how *how,
                          char folder[512], bool *stopped)
 {
-    double start = eg_seconds();
     EG_TRY(run_open(f, e, how));
     EG_TRY(run_place(e, how, folder));
     EG_TRY(run_open_folder(f, how, folder));
@@ -388,8 +371,8 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
         EG_TRY(run_write_start(f));
         EG_TRY(eg_federation_judge(f, 0, false, true));
     }
-    EG_TRY(run_rounds(f, how, start, stopped));
-    return *stopped ? EG_OK : run_finish(f, eg_seconds() - start);
+    EG_TRY(run_rounds(f, how, stopped));
+    return *stopped ? EG_OK : run_finish(f);
 }
 
 eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,
@@ -411,6 +394,8 @@ eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char 
     eg_federation *f = calloc(1, sizeof *f);
     if (!f)
         return eg_fail(EG_ENOMEM, "no memory for a run");
+    f->since = eg_seconds();
+    f->lock = -1;
     eg_status s = run_all(f, e, how, folder, stopped);
     run_close(f);
     free(f);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,24 @@ eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder 
         status = eg_file_fail(path, "the folder cannot be made");
     free(draft);
     return status == EG_OK ? eg_run_folder_open(path, 0, out) : status;
+}
+
+eg_status eg_run_folder_lock(const char *path, int *out)
+{
+    char *metrics;
+    EG_TRY(run_join(path, EG_RUN_METRICS, &metrics));
+    int fd = open(metrics, O_RDONLY | O_CLOEXEC);
+    eg_status status = fd >= 0 ? EG_OK : eg_file_fail(metrics, "cannot be opened");
+    free(metrics);
+    if (status == EG_OK && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        status = errno == EWOULDBLOCK
+                     ? eg_fail(EG_EINVAL, "%s: another process carries out this run", path)
+                     : eg_file_fail(path, "cannot be locked");
+        close(fd);
+        return status;
+    }
+    *out = fd;
+    return status;
 }
 
 static eg_status run_cut(eg_run_folder *f, int64_t position)

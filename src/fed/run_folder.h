@@ -23,6 +23,10 @@ eg_status eg_run_folder_path(const char *runs, const char *name, const char *lab
  * there whole or not at all. EG_EINVAL: it is there already. */
 eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder **out);
 
+/* Keeps other processes from carrying out the run, until *out is closed or this process ends.
+ * EG_EINVAL: another one does. */
+eg_status eg_run_folder_lock(const char *path, int *out);
+
 /* Opens it again and cuts metrics.jsonl to the first `position` bytes (0: all is written
  * anew). EG_ENOENT: there is none; EG_EFORMAT: it has fewer bytes. */
 eg_status eg_run_folder_open(const char *path, int64_t position, eg_run_folder **out);
