@@ -101,8 +101,13 @@ typedef struct eg_method {
     eg_node *(*outputs)(const void *self, const eg_net *net, eg_graph *g, eg_node *features,
                         eg_node *tasks);
 
-    /* Client, in the order they fire. */
+    /* Client, in the order they fire in a round. First what it kept last time, if there was
+     * one, then what the server sent. */
+    eg_status (*recall)(void *self, eg_client *c, const eg_bundle *from);
     eg_status (*download)(void *self, eg_client *c, const eg_bundle *from);
+    /* In the first round of a task that is announced: the one before is over (if there was one;
+     * that it would end was not known then), and the new one begins. */
+    eg_status (*task_end)(void *self, eg_client *c);
     eg_status (*task_begin)(void *self, eg_client *c);
     /* Changes what the client trains on this round (eg_client_add_sample). */
     eg_status (*samples)(void *self, eg_client *c);
@@ -121,10 +126,8 @@ typedef struct eg_method {
     eg_status (*fill)(void *self, eg_client *c);
     eg_status (*grad)(void *self, eg_client *c);
     eg_status (*batch_end)(void *self, eg_client *c);
-    eg_status (*task_end)(void *self, eg_client *c);
     eg_status (*upload)(void *self, eg_client *c, eg_bundle *to);
     eg_status (*keep)(void *self, eg_client *c, eg_bundle *to);
-    eg_status (*recall)(void *self, eg_client *c, const eg_bundle *from);
     /* A second exchange in the same round: after aggregation every client that took part stands
      * at the new global model, with its memory as training left it. */
     eg_status (*phase)(void *self, eg_client *c, eg_bundle *to);

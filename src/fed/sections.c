@@ -7,7 +7,7 @@
 
 // clang-format off
 const eg_opt eg_settings_of_all[] = {
-    EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment"),
+    EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment; memories and caches keep their sizes"),
     EG_OPT_END,
 };
 static const eg_opt sections_train[] = {

@@ -19,7 +19,7 @@ static bool bwt(const eg_record *r, const eg_record *reference, int64_t who, dou
         }
     }
     *out = n > 0 ? sum / (double)n : 0;
-    return last > 0;
+    return eg_metric_ended_apart(r);
 }
 
 const eg_metric eg_metric_bwt = {

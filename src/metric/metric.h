@@ -18,6 +18,10 @@ typedef struct eg_client_stats {
 } eg_client_stats;
 bool eg_metric_client_stats(const eg_record *r, eg_client_stats *out);
 
+/* Whether it can be told how a task changed after it was learned: tasks that all ended with
+ * the run were never measured in between. A single task did not change. */
+bool eg_metric_ended_apart(const eg_record *r);
+
 /* Mean fall of the tasks learned before the last period; `from_first` takes the best of all
  * task rows before the last one, else of those from the task's own on. */
 bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *out);

@@ -74,6 +74,26 @@ static void test_one_task_has_nothing_to_forget_or_transfer(void **state)
     eg_record_free(r);
 }
 
+static void test_tasks_that_end_together_were_not_measured_in_between(void **state)
+{
+    (void)state;
+    const char *const unknown[] = {"forgetting", "forgetting_from_first", "bwt"};
+    eg_record *r;
+    double v;
+    assert_ok(eg_record_new(0, 2, &r));
+    assert_ok(eg_record_add(r, 0, 0, false));
+    assert_ok(eg_record_add(r, 9, 1, true));
+    for (int t = 0; t < 2; t++) {
+        eg_record_learned(r, t, 1);
+        eg_record_enter(r, SERVER, t, 60, 100);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_fails(eg_metric_value(eg_metric_find(unknown[i]), r, NULL, SERVER, &v),
+                     EG_ENOENT, "");
+    assert_near(value("acc_final", r, SERVER), 0.6, 1e-12);
+    eg_record_free(r);
+}
+
 static void test_unseen_tasks_do_not_count(void **state)
 {
     (void)state;
@@ -232,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_three_tasks_by_hand),
         cmocka_unit_test(test_forgetting_is_negative_when_a_task_improves),
         cmocka_unit_test(test_one_task_has_nothing_to_forget_or_transfer),
+        cmocka_unit_test(test_tasks_that_end_together_were_not_measured_in_between),
         cmocka_unit_test(test_unseen_tasks_do_not_count),
         cmocka_unit_test(test_shuffled_order_moves_the_diagonal),
         cmocka_unit_test(test_an_untrained_record_has_no_metrics),

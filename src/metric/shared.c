@@ -40,11 +40,19 @@ bool eg_metric_client_stats(const eg_record *r, eg_client_stats *out)
     return true;
 }
 
+bool eg_metric_ended_apart(const eg_record *r)
+{
+    int64_t learned = 0;
+    for (int64_t t = 0; t < eg_record_n_tasks(r); t++)
+        learned += eg_record_own(r, t) > 0;
+    return eg_record_n_periods(r) > 1 || (eg_record_n_periods(r) == 1 && learned == 1);
+}
+
 bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *out)
 {
     int64_t last = eg_record_n_periods(r), n = 0;
     double sum = 0, a;
-    if (last == 0)
+    if (!eg_metric_ended_apart(r))
         return false;
     for (int64_t t = 0; t < eg_record_n_tasks(r); t++) {
         int64_t own = eg_record_own(r, t);
