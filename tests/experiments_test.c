@@ -9,6 +9,7 @@
 #include <engram/fed.h>
 #include <engram/method.h>
 
+#include "io/file.h"
 #include "report/run.h"
 
 /* Published figures stand beside labels that are there and metrics that are known. */
@@ -82,10 +83,32 @@ static void test_every_run_of_every_experiment_loads(void **state)
     assert_true(check_folder("experiments") > 100);
 }
 
+/* The example in docs/experiment-file.md is a file that can be run. */
+static void test_the_documented_file_loads(void **state)
+{
+    (void)state;
+    char folder[FILES_PATH], path[FILES_PATH * 2];
+    unsigned char *text;
+    size_t n;
+    assert_ok(eg_file_read("docs/experiment-file.md", 1 << 20, &text, &n));
+    char *begin = strstr((char *)text, "```yaml\n");
+    assert_non_null(begin);
+    begin += strlen("```yaml\n");
+    char *end = strstr(begin, "```");
+    assert_non_null(end);
+    files_folder(folder);
+    files_write(folder, "doc.yaml", begin, (size_t)(end - begin));
+    snprintf(path, sizeof path, "%s/doc.yaml", folder);
+    assert_int_equal(check_file(path), 3);
+    files_remove(folder);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_run_of_every_experiment_loads),
+        cmocka_unit_test(test_the_documented_file_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
