@@ -48,7 +48,7 @@ typedef struct re_fed {
 static const eg_opt re_fed_opts[] = {
     EG_OPT_INT(re_fed, size, 1000, 1, 1e9, "samples a client has room for, old and new together"),
     EG_OPT_INT(re_fed, epochs, 40, 1, 100000, "passes of the personalised model over the old samples"),
-    EG_OPT_INT(re_fed, every, 0, 0, 1e9, "rank once so many samples wait, without boundaries; 0: when a task begins"),
+    EG_OPT_INT(re_fed, every, 0, 0, 1e9, "rank once so many samples wait (they come on top of size), without boundaries; 0: when a task begins"),
     EG_OPT_REAL(re_fed, lambda, 0.5, 1e-9, 1, "how local the personalised model is; towards 0: the global one"),
     EG_OPT_REAL(re_fed, lr, 0, 0, 1e3, "step size of the personalised model; 0: that of the training"),
     EG_OPT_CHOICE(re_fed, emphasis, 0, "epochs whose gradient norms count most; late: the lowest early scores", "early|average|late|late-weight"),
