@@ -10,6 +10,7 @@
 #include "data/find.h"
 #include "io/gz.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +105,11 @@ static eg_status npy_samples(const npy *o, const char *root, const char *key, eg
             size_t at = npy_at(t, hwc, k / eg_table_sample(t), k % eg_table_sample(t));
             if (t->u8)
                 t->u8[k] = a.bytes[at];
-            else
+            else if (isfinite((float)eg_npy_real(&a, at)))
                 t->f32[k] = (float)eg_npy_real(&a, at);
+            else
+                s = eg_fail(EG_EFORMAT, "%s: %s: sample %zu has a value that is not finite",
+                            root, key, k / eg_table_sample(t));
         }
     }
     free(bytes);

@@ -186,6 +186,11 @@ static void test_npy_pairs_that_do_not_fit_are_refused(void **state)
     assert_fails(load("npy", "", EG_TRAIN, &t), EG_EFORMAT, "label 0.5 of sample 1");
     fakes_npy(folder, "npy/x_train.npy", "<f4", "(4,)", x, 16);
     assert_fails(load("npy", "", EG_TRAIN, &t), EG_ESHAPE, "1 axes");
+    const float broken[] = {0, 1, NAN, 3};
+    fakes_npy(folder, "npy/x_train.npy", "<f4", "(2, 2)", broken, 16);
+    fakes_npy(folder, "npy/y_train.npy", "<f4", "(2,)", x, 8);
+    assert_fails(load("npy", "", EG_TRAIN, &t), EG_EFORMAT,
+                 "x_train: sample 1 has a value that is not finite");
     files_write(folder, "npy/a.npz", "PK", 2);
     assert_fails(load("npy", "path=npy/a.npz", EG_TRAIN, &t), EG_EFORMAT, "a.npz: not a zip");
 }
