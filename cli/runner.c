@@ -4,26 +4,17 @@
 #include "runner.h"
 #include "cli.h"
 #include "screen.h"
+#include "stop.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Set by Ctrl-C; the run then ends at the next round, after a checkpoint. */
-static volatile sig_atomic_t run_interrupted;
-
-static void run_on_signal(int number)
-{
-    (void)number;
-    run_interrupted = 1;
-}
-
 static bool run_show(void *context, const eg_progress *p)
 {
     screen_progress(context, p);
-    return !run_interrupted;
+    return !stop_asked();
 }
 
 /* True when the folder's run has come to its end. */
@@ -65,7 +56,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
                             .progress = run_show,
                             .context = &shown};
     bool stopped = false;
-    if (eg_experiment_run(e, &how, folder, &stopped) != EG_OK)
+    if (stop_watch() != EG_OK || eg_experiment_run(e, &how, folder, &stopped) != EG_OK)
         return eg_cli_failed();
     if (stopped) {
         screen_stopped(&shown, folder);
@@ -97,13 +88,6 @@ static int run_one(const runner_options *o, const char *file, const char *label,
     return code ? code : runner_add(folders, folder);
 }
 
-static void run_catch_signals(void)
-{
-    struct sigaction on = {.sa_handler = run_on_signal};
-    sigaction(SIGINT, &on, NULL);
-    sigaction(SIGTERM, &on, NULL);
-}
-
 int runner_resume(const runner_options *o, const char *folder, runner_folders *folders)
 {
     eg_experiment *e;
@@ -115,7 +99,6 @@ int runner_resume(const runner_options *o, const char *folder, runner_folders *f
         return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
     if (eg_experiment_of_folder(folder, &e, &seed) != EG_OK)
         return eg_cli_failed();
-    run_catch_signals();
     int code = run_carry_out(o, e, seed, true, folder, path);
     eg_experiment_free(e);
     return code ? code : runner_add(folders, path);
@@ -126,7 +109,6 @@ int runner_run_file(const runner_options *o, const char *file, runner_folders *f
     eg_run_list runs;
     if (eg_run_list_load(file, &runs) != EG_OK)
         return eg_cli_failed();
-    run_catch_signals();
     int code = 0;
     bool found = false;
     for (size_t i = 0; i < runs.n && code == 0; i++) {

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,11 +190,15 @@ static eg_status wire_answer(int socket, wire_client *c, eg_status opened,
     return s;
 }
 
-/* Ctrl-C is for the server, which ends its clients; so are input and output. */
+/* Ctrl-C, which a terminal sends to all, is for the server, which ends its clients by hanging
+ * up; so are SIGTERM, input and output. No handler may run here: generated kernels keep no
+ * stack. A server that dies takes its clients along, even in the middle of a turn. */
 static void wire_settle(void)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGTERM, &ignore, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     int nothing = open("/dev/null", O_RDWR);
     if (nothing >= 0) {
         dup2(nothing, STDIN_FILENO);

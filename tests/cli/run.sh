@@ -27,16 +27,38 @@ engram run small --only er --out c --json --resume | no_times | no_numbers | sed
 echo "# stopped, and resumed from its folder"
 sed 's/rounds: 2/rounds: 1500/' experiments/small.yaml >long.yaml
 engram run long.yaml --only avg --out whole --workers 1 --quiet
-engram run long.yaml --only avg --out d --workers 1 --wire >stopped &
-until [ "$(cat d/*/metrics.jsonl 2>/dev/null | wc -l)" -gt 2 ]; do sleep 0.01; done
-kill -INT $!
-code=0
-wait $! || code=$?
-sed 's/-[0-9a-f]\{8\}/-HASH/' stopped
-echo "exit code $code"
+# stop SIGNAL OUT ARGUMENTS...: sends it after some rounds; what is said, and the exit code.
+stop() {
+    engram run long.yaml --only avg --out "$2" "${@:3}" >stopped 2>stopping &
+    until [ "$(cat "$2"/*/metrics.jsonl 2>/dev/null | wc -l)" -gt 2 ]; do sleep 0.01; done
+    kill "-$1" $!
+    local code=0
+    wait $! || code=$?
+    sed 's/-[0-9a-f]\{8\}/-HASH/' stopping stopped
+    echo "exit code $code"
+}
+stop INT d --workers 1 --wire
+stop TERM t --workers 2
+engram run long.yaml --only avg --out t --resume --quiet
+[ "$(hash t/small-avg-s0-*)" = "$(hash whole/small-avg-s0-*)" ] || echo "the bits differ"
 mv d/small-avg-s0-* moved
 engram run --resume moved --workers 1 --quiet
 [ "$(hash moved)" = "$(hash whole/small-avg-s0-*)" ] || echo "the bits differ"
+
+echo "# a second signal does not wait for the round"
+engram run long.yaml --only avg --out e --set train.epochs=100000 --wire --data-dir "$PWD" \
+    >stopped 2>stopping &
+until compgen -G "e/*/metrics.jsonl" >/dev/null; do sleep 0.01; done
+for n in 1 2; do
+    kill -INT $!
+    [ $n = 2 ] || until [ -s stopping ]; do sleep 0.01; done
+done
+code=0
+wait $! || code=$?
+cat stopping stopped
+echo "exit code $code"
+sleep 0.2
+! pgrep -f -- "--data-dir $PWD" || echo "its processes are still there"
 
 echo "# what goes wrong"
 fails 1 engram run --resume moved

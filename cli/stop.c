@@ -1,0 +1,72 @@
+/* stop.c - waits for SIGINT and SIGTERM in a thread that does nothing else.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * No handler is set, since none may run on a thread that computes: oneDNN's generated code uses
+ * the stack pointer for its workspace on the heap, and the kernel would write the handler's
+ * frame over what lies below it. Every thread has both signals blocked; one takes them with
+ * sigwait.
+ */
+#include "stop.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_bool stop_flag; /* set by the waiting thread alone */
+
+static sigset_t stop_signals(void)
+{
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    return both;
+}
+
+/* Straight to the descriptor: a process forked at this moment must find no lock of ours. */
+static void stop_say(const char *text)
+{
+    ssize_t put = write(STDERR_FILENO, text, strlen(text));
+    (void)put; /* there is nobody else to tell */
+}
+
+static void *stop_wait(void *unused)
+{
+    (void)unused;
+    sigset_t both = stop_signals();
+    for (int number; sigwait(&both, &number) == 0;) {
+        if (atomic_exchange(&stop_flag, true))
+            _exit(128 + number); /* checkpoints are whole or absent at any moment */
+        if (isatty(STDERR_FILENO))
+            stop_say("\n"); /* after the bar, and the terminal's ^C */
+        stop_say("engram: stopping after this round; once more stops at once\n");
+    }
+    return NULL;
+}
+
+eg_status stop_watch(void)
+{
+    static bool watching;
+    sigset_t both = stop_signals();
+    pthread_t waiter;
+    if (watching)
+        return EG_OK;
+    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    /* A shell starts what is in the background with Ctrl-C ignored, and an ignored signal need
+     * not reach sigwait. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    int wrong = pthread_create(&waiter, NULL, stop_wait, NULL);
+    if (wrong)
+        return eg_fail(EG_ENOMEM, "no thread to wait for Ctrl-C: %s", strerror(wrong));
+    pthread_detach(waiter);
+    watching = true;
+    return EG_OK;
+}
+
+bool stop_asked(void)
+{
+    return atomic_load(&stop_flag);
+}

@@ -1,0 +1,17 @@
+/* stop.h - Ctrl-C: a run ends after its round, with a checkpoint; a second one ends it at once.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_CLI_STOP_H
+#define EG_CLI_STOP_H
+
+#include <engram/base.h>
+
+/* From here on SIGINT and SIGTERM are requests to stop. Call it before there are any other
+ * threads, which inherit what it sets; calls after the first do nothing. EG_ENOMEM: there is no
+ * thread to wait for them. */
+eg_status stop_watch(void);
+
+/* True once a stop was asked for. Any thread may call it. */
+bool stop_asked(void);
+
+#endif
