@@ -119,9 +119,20 @@ static void file_sync_folder(const char *path)
     close(fd);
 }
 
+/* A rename would put a file in the place of a device, a pipe or a link, not write to it. */
+static eg_status file_check_target(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0 || S_ISREG(about.st_mode))
+        return EG_OK;
+    return eg_fail(EG_EINVAL, "%s: is there and is no regular file, so it is not replaced",
+                   path);
+}
+
 eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
 {
     int fd;
+    EG_TRY(file_check_target(path));
     size_t size = strlen(path) + 64;
     char *temp = malloc(size);
     if (!temp)

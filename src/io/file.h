@@ -21,7 +21,8 @@ eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t
 
 /* Writes the parts, one after the other, into a new file beside path, brings it to disk and
  * renames it to path: after a crash at any moment path holds the old bytes or the new ones.
- * On failure the old file is untouched and nothing else is left behind. */
+ * On failure the old file is untouched and nothing else is left behind. EG_EINVAL: path is a
+ * folder, a device, a pipe or a link. */
 eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts);
 
 /* Writes a file that must not be there yet, and does not wait for the disk. On failure nothing

@@ -111,10 +111,33 @@ static void test_a_failed_write_leaves_nothing_behind(void **state)
     (void)state;
     mkdir(in_folder("taken"), 0777); /* a folder cannot be replaced by a file */
     int before = count_files();
-    assert_fails(eg_file_write(in_folder("taken"), &(eg_bytes){"x", 1}, 1), EG_EIO,
-                 "/taken: cannot be replaced: Is a directory");
+    assert_fails(eg_file_write(in_folder("taken"), &(eg_bytes){"x", 1}, 1), EG_EINVAL,
+                 "/taken: is there and is no regular file");
     assert_int_equal(count_files(), before);
     rmdir(in_folder("taken"));
+}
+
+static void test_only_regular_files_are_replaced(void **state)
+{
+    (void)state;
+    struct stat about;
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_fails(eg_file_write(in_folder("pipe"), &(eg_bytes){"x", 1}, 1), EG_EINVAL,
+                 "/pipe: is there and is no regular file");
+    assert_int_equal(stat(in_folder("pipe"), &about), 0);
+    assert_true(S_ISFIFO(about.st_mode));
+    unlink(in_folder("pipe"));
+
+    char target[300];
+    snprintf(target, sizeof target, "%s", in_folder("target"));
+    assert_ok(eg_file_write(target, &(eg_bytes){"x", 1}, 1));
+    assert_int_equal(symlink(target, in_folder("link")), 0); /* /dev/stdout is one, too */
+    assert_fails(eg_file_write(in_folder("link"), &(eg_bytes){"y", 1}, 1), EG_EINVAL,
+                 "/link: is there and is no regular file");
+    assert_int_equal(lstat(in_folder("link"), &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    unlink(in_folder("link"));
+    unlink(target);
 }
 
 static void test_a_device_is_read_within_the_bound(void **state)
@@ -146,6 +169,7 @@ int main(void)
         cmocka_unit_test(test_a_second_write_replaces_the_first),
         cmocka_unit_test(test_errors_name_the_path),
         cmocka_unit_test(test_a_failed_write_leaves_nothing_behind),
+        cmocka_unit_test(test_only_regular_files_are_replaced),
         cmocka_unit_test(test_a_device_is_read_within_the_bound),
         cmocka_unit_test(test_a_stale_temporary_file_is_no_obstacle),
     };
