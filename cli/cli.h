@@ -46,4 +46,7 @@ bool eg_cli_knows(const char *name, size_t n, const char *const *known);
  * is missing, says so and returns NULL. */
 const char *eg_cli_value(const char *verb, int argc, char **argv, int *i);
 
+/* Reads a seed, 0 to 2^63 - 1. When it is none, says so and returns 2, else 0. */
+int eg_cli_seed(const char *verb, const char *text, uint64_t *out);
+
 #endif

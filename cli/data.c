@@ -66,10 +66,7 @@ static int data_flag(data_call *c, const char *flag, const char *value)
     } else if (strcmp(flag, "--out") == 0) {
         c->out = value;
     } else {
-        char *end;
-        c->from.seed = strtoull(value, &end, 10);
-        if (end == value || *end || *value == '-')
-            return eg_cli_usage("data", "--seed wants a whole number, not '%s'", value);
+        return eg_cli_seed("data", value, &c->from.seed);
     }
     return 0;
 }

@@ -3,8 +3,10 @@
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int eg_cli_failed(void)
@@ -40,12 +42,24 @@ const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
     return NULL;
 }
 
+int eg_cli_seed(const char *verb, const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long seed = strtoll(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return eg_cli_usage(verb, "'%s' is no seed, a whole number from 0 to %lld", text,
+                            (long long)INT64_MAX);
+    *out = (uint64_t)seed;
+    return 0;
+}
+
 static bool main_asks_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-int main(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
     if (argc < 2) {
         eg_cli_print_verbs();
@@ -64,4 +78,13 @@ int main(int argc, char **argv)
             return v->run(argc - 1, argv + 1);
     fprintf(stderr, "engram: there is no verb '%s'; see 'engram help'\n", argv[1]);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    int code = main_run(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "engram: the output could not be written to stdout\n");
+    return code ? code : 1;
 }

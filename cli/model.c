@@ -77,12 +77,13 @@ static int model_parse(int argc, char **argv, model_options *o)
             if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
                 return eg_cli_usage("model", "'%s' is not CxHxW", value);
             o->spec.channels = c, o->spec.height = h, o->spec.width = w;
+        } else if (strcmp(name, "--seed") == 0) {
+            if (eg_cli_seed("model", value, &o->seed) != 0)
+                return 2;
         } else if (sscanf(value, "%lld%c", &c, &rest) != 1 || c < 0) {
             return eg_cli_usage("model", "%s: '%s' is no number", name, value);
-        } else if (strcmp(name, "--classes") == 0) {
-            o->spec.classes = c;
         } else {
-            o->seed = (uint64_t)c;
+            o->spec.classes = c;
         }
     }
     return 0;

@@ -11,18 +11,28 @@
 #include <string.h>
 #include <unistd.h>
 
+/* "A" or "A..B". */
 static int run_parse_seeds(const char *value, runner_options *o)
 {
-    char rest;
-    unsigned long long a, b;
+    enum { MOST = 100000 };
+    char first[32];
+    const char *dots = strstr(value, "..");
+    size_t n = dots ? (size_t)(dots - value) : strlen(value);
     o->seeded = true;
-    if (sscanf(value, "%llu..%llu%c", &a, &b, &rest) == 2 && a <= b)
-        o->first_seed = a, o->last_seed = b;
-    else if (sscanf(value, "%llu%c", &a, &rest) == 1)
-        o->first_seed = o->last_seed = a;
-    else
-        return eg_cli_usage(o->verb, "'%s' is neither a seed nor A..B", value);
-    return 0;
+    if (!dots || n >= sizeof first) {
+        int code = eg_cli_seed(o->verb, value, &o->first_seed);
+        o->last_seed = o->first_seed;
+        return code;
+    }
+    snprintf(first, sizeof first, "%.*s", (int)n, value);
+    int code = eg_cli_seed(o->verb, first, &o->first_seed);
+    if (code == 0)
+        code = eg_cli_seed(o->verb, dots + 2, &o->last_seed);
+    if (code == 0 && o->first_seed > o->last_seed)
+        code = eg_cli_usage(o->verb, "'%s' ends before it begins", value);
+    if (code == 0 && o->last_seed - o->first_seed >= MOST)
+        code = eg_cli_usage(o->verb, "'%s' is more than %d seeds", value, MOST);
+    return code;
 }
 
 static int run_parse_value(const char *name, const char *value, runner_options *o)

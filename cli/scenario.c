@@ -175,16 +175,13 @@ static int scenario_parse(int argc, char **argv, scenario_options *o)
 {
     for (int i = 1; i < argc; i++) {
         const char *value;
-        char *end;
         if (strcmp(argv[i], "--out") == 0) {
             if (!(o->out = eg_cli_value("scenario", argc, argv, &i)))
                 return 2;
         } else if (strcmp(argv[i], "--seed") == 0) {
-            if (!(value = eg_cli_value("scenario", argc, argv, &i)))
+            if (!(value = eg_cli_value("scenario", argc, argv, &i)) ||
+                eg_cli_seed("scenario", value, &o->seed) != 0)
                 return 2;
-            o->seed = strtoull(value, &end, 10);
-            if (*value < '0' || *value > '9' || *end)
-                return eg_cli_usage("scenario", "--seed: '%s' is not a whole number", value);
         } else if (strcmp(argv[i], "--real") == 0) {
             o->real = true;
         } else if (argv[i][0] == '-') {

@@ -32,7 +32,7 @@ python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/a.svg
 
 says 2 "say check, show or digest"
 says 2 "check needs a file" check
-says 2 "is not a whole number" check $files/fedspace-100.yaml --seed x
+says 2 "'x' is no seed" check $files/fedspace-100.yaml --seed x
 says 2 "--out belongs to show" check $files/fedspace-100.yaml --out x.svg
 says 1 "No such file" check /nowhere.yaml
 printf 'data: mnist\nscenario: {kind: realtime, clientz: 3}\n' >"$work/bad.yaml"
