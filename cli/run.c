@@ -5,19 +5,17 @@
 #include "runner.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 int eg_verb_run(int argc, char **argv)
 {
     runner_options o = {.verb = "run", .out = "runs"};
     runner_folders folders = {0};
     int code = runner_parse(argc, argv, &o);
-    if (code)
-        return code;
+    if (code == 0)
+        code = runner_check(&o);
     const char *file = NULL; /* for the published figures */
     for (size_t i = 0; i < o.n_files && code == 0; i++) {
-        struct stat about;
-        bool folder = stat(o.files[i], &about) == 0 && S_ISDIR(about.st_mode);
+        bool folder = runner_is_folder(o.files[i]);
         if (!folder && !file)
             file = o.files[i];
         code = folder ? runner_resume(&o, o.files[i], &folders)

@@ -76,13 +76,12 @@ static int run_one(const runner_options *o, const char *file, const char *label,
     if (eg_experiment_load(file, label, o->n_sets, o->sets, &e) != EG_OK)
         return eg_cli_failed();
     int code = eg_experiment_folder(e, o->out, seed, folder) == EG_OK ? 0 : eg_cli_failed();
-    bool there = access(folder, F_OK) == 0;
-    bool done = (o->reuse || o->resume) && run_is_finished(folder);
-    if (code == 0 && done) {
+    bool resume = (o->reuse || o->resume) && access(folder, F_OK) == 0;
+    if (code == 0 && resume && run_is_finished(folder)) {
         screen shown = run_screen(o, e, seed);
         screen_finished(&shown, folder);
     } else if (code == 0) {
-        code = run_carry_out(o, e, seed, o->resume || (o->reuse && there), NULL, folder);
+        code = run_carry_out(o, e, seed, resume, NULL, folder);
     }
     eg_experiment_free(e);
     return code ? code : runner_add(folders, folder);
@@ -93,10 +92,6 @@ int runner_resume(const runner_options *o, const char *folder, runner_folders *f
     eg_experiment *e;
     uint64_t seed;
     char path[512];
-    if (!o->resume)
-        return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run", folder);
-    if (o->n_sets || o->only || o->seeded)
-        return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
     if (eg_experiment_of_folder(folder, &e, &seed) != EG_OK)
         return eg_cli_failed();
     int code = run_carry_out(o, e, seed, true, folder, path);
@@ -110,16 +105,10 @@ int runner_run_file(const runner_options *o, const char *file, runner_folders *f
     if (eg_run_list_load(file, &runs) != EG_OK)
         return eg_cli_failed();
     int code = 0;
-    bool found = false;
-    for (size_t i = 0; i < runs.n && code == 0; i++) {
-        if (o->only && strcmp(o->only, runs.labels[i]) != 0)
-            continue;
-        found = true;
+    for (size_t i = 0; i < runs.n; i++)
         for (uint64_t seed = o->first_seed; seed <= o->last_seed && code == 0; seed++)
-            code = run_one(o, file, runs.labels[i], seed, folders);
-    }
-    if (!found && code == 0)
-        code = eg_cli_usage(o->verb, "%s has no run '%s'", file, o->only);
+            if (runner_wants(o, runs.labels[i]))
+                code = run_one(o, file, runs.labels[i], seed, folders);
     eg_run_list_free(&runs);
     return code;
 }

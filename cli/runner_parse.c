@@ -39,7 +39,9 @@ static int run_parse_value(const char *name, const char *value, runner_options *
 {
     char *end;
     if (strcmp(name, "--only") == 0) {
-        o->only = value;
+        if (o->n_only == RUNNER_MAX)
+            return eg_cli_usage(o->verb, "there are more than %d --only", RUNNER_MAX);
+        o->only[o->n_only++] = value;
     } else if (strcmp(name, "--out") == 0) {
         o->out = value;
     } else if (strcmp(name, "--data-dir") == 0) {

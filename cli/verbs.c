@@ -8,7 +8,7 @@
 
 /* What run and compare both take. */
 #define VERBS_RUN_OPTIONS                                                                      \
-    "  --only LABEL      this run of the file alone\n"                                         \
+    "  --only LABEL      this run of the file alone; may be repeated\n"                        \
     "  --set KEY=VALUE   change a setting: train.lr=0.05, scale=0.1, re-fed.size=500\n"        \
     "  --seed N          what all chance follows from (0)\n"                                   \
     "  --seeds A..B      one run for each of these seeds\n"                                    \
@@ -27,7 +27,8 @@ const eg_verb eg_verbs[] = {
      "NAME is a file's name in experiments/, without .yaml, or an installed one's.\n"
      "`engram list settings` and `engram list methods` show what a file can "
      "set.\n\n" VERBS_RUN_OPTIONS
-     "  --resume          go on with runs that were stopped; with a run folder, with that one\n"
+     "  --resume          finish runs that were stopped and start what is missing; of a run\n"
+     "                    folder: go on with that one\n"
      "  --json            progress as one JSON object a line\n"},
     {"compare", eg_verb_compare, "engram compare FILE|NAME|RUN... [options]\n",
      "run what is missing and print the table",

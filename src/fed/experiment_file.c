@@ -191,6 +191,22 @@ eg_status eg_experiment_load(const char *path, const char *label, size_t n,
     return s;
 }
 
+/* Adds a run's label, which no earlier run has. */
+static eg_status file_add_label(const eg_yaml *y, const eg_yaml_node *run, eg_run_list *out)
+{
+    const eg_yaml_node *name = eg_yaml_get(run, "label");
+    if (!name || !name->text || !*name->text)
+        return eg_yaml_fail(y, run, EG_EINVAL, "a run needs a label");
+    for (size_t i = 0; i < out->n; i++)
+        if (strcmp(out->labels[i], name->text) == 0)
+            return eg_yaml_fail(y, name, EG_EINVAL, "the label '%s' is there twice",
+                                name->text);
+    if (!(out->labels[out->n] = strdup(name->text)))
+        return eg_fail(EG_ENOMEM, "no memory for a label");
+    out->n++;
+    return EG_OK;
+}
+
 eg_status eg_run_list_load(const char *path, eg_run_list *out)
 {
     *out = (eg_run_list){0};
@@ -201,13 +217,8 @@ eg_status eg_run_list_load(const char *path, eg_run_list *out)
     const eg_yaml_node *runs = eg_yaml_get(eg_yaml_root(y), "runs");
     if (s == EG_OK)
         s = eg_alloc(runs->n, sizeof *out->labels, &out->labels);
-    for (run = s == EG_OK ? runs->child : NULL; run && s == EG_OK; run = run->next) {
-        const eg_yaml_node *name = eg_yaml_get(run, "label");
-        if (!name || !name->text)
-            s = eg_yaml_fail(y, run, EG_EINVAL, "a run needs a label");
-        else if (!(out->labels[out->n++] = strdup(name->text)))
-            s = eg_fail(EG_ENOMEM, "no memory for a label");
-    }
+    for (run = s == EG_OK ? runs->child : NULL; run && s == EG_OK; run = run->next)
+        s = file_add_label(y, run, out);
     eg_yaml_free(y);
     if (s != EG_OK)
         eg_run_list_free(out);
