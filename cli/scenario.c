@@ -4,7 +4,7 @@
 #include "scenario.h"
 #include "cli.h"
 
-#include <engram/data.h>
+#include <engram/fed.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,68 +14,90 @@ enum { SCENARIO_MAX_SOURCES = 64 };
 
 typedef struct scenario_options {
     const char *job, *file, *out;
+    const char *only; /* the experiment's run; NULL: its first */
     uint64_t seed;
     bool real; /* labels from the data's own files, not from published counts */
 } scenario_options;
 
 /* A scenario with everything it was built from. */
 typedef struct scenario_case {
-    eg_spec *spec;
+    eg_spec *spec;      /* of a scenario file, else NULL */
+    eg_preview preview; /* of an experiment file, for the run it is about */
+    char run[128];
+    const char *names[SCENARIO_MAX_SOURCES];
     eg_labels labels[SCENARIO_MAX_SOURCES];
+    bool published[SCENARIO_MAX_SOURCES]; /* the labels are published counts */
     size_t n;
     eg_scenario *s;
 } scenario_case;
 
 static void scenario_close(scenario_case *c)
 {
-    eg_scenario_free(c->s);
-    for (size_t i = 0; i < c->n; i++)
-        eg_labels_free(&c->labels[i]);
-    eg_spec_free(c->spec);
-}
-
-/* The labels of a data set's own files or generator. */
-static eg_status scenario_real_labels(const char *data, eg_labels *out)
-{
-    const eg_dataset *set = eg_dataset_find(data);
-    eg_table train = {0}, test = {0};
-    eg_status s = set ? eg_dataset_load(set, NULL, NULL, EG_TRAIN, &train) : EG_ENOENT;
-    if (s == EG_OK)
-        s = eg_dataset_load(set, NULL, NULL, EG_TEST, &test);
-    if (s == EG_OK) {
-        *out = (eg_labels){.n_train = train.n,
-                           .n_test = test.n,
-                           .classes = train.classes,
-                           .train = train.y,
-                           .test = test.y,
-                           .group = train.group};
-        train.y = test.y = train.group = NULL; /* they are the labels' now */
+    if (c->spec) {
+        eg_scenario_free(c->s);
+        for (size_t i = 0; i < c->n; i++)
+            eg_labels_free(&c->labels[i]);
     }
-    eg_table_fini(&train);
-    eg_table_fini(&test);
-    return s;
+    eg_spec_free(c->spec);
+    eg_preview_fini(&c->preview);
 }
 
 /* Published counts where there are any, so that every machine builds the same scenario; the
  * data itself when it is asked for or nothing is published. */
-static eg_status scenario_labels(const scenario_options *o, const char *data, eg_labels *out)
+static eg_status scenario_labels(const scenario_options *o, const char *data, eg_labels *out,
+                                 bool *published)
 {
-    if (!o->real && eg_labels_published(data, out) == EG_OK)
+    *published = !o->real && eg_labels_published(data, out) == EG_OK;
+    if (*published)
         return EG_OK;
-    return scenario_real_labels(data, out);
+    const eg_dataset *set = eg_dataset_find(data);
+    return set ? eg_labels_load(set, NULL, NULL, 1, out) : EG_ENOENT;
 }
 
-static eg_status scenario_open(scenario_case *c, const scenario_options *o)
+static eg_status scenario_open_spec(scenario_case *c, const scenario_options *o)
 {
     EG_TRY(eg_spec_load(o->file, &c->spec));
     size_t n = eg_spec_n_data(c->spec);
     if (n > SCENARIO_MAX_SOURCES)
         return eg_fail(EG_EINVAL, "%s: %zu data sources are more than %d", o->file, n,
                        SCENARIO_MAX_SOURCES);
-    for (; c->n < n; c->n++)
-        EG_TRY(eg_blame(scenario_labels(o, eg_spec_data(c->spec, c->n), &c->labels[c->n]), "%s",
-                        o->file));
+    for (; c->n < n; c->n++) {
+        c->names[c->n] = eg_spec_data(c->spec, c->n);
+        EG_TRY(
+            eg_blame(scenario_labels(o, c->names[c->n], &c->labels[c->n], &c->published[c->n]),
+                     "%s", o->file));
+    }
     return eg_blame(eg_scenario_new(c->spec, o->seed, c->labels, n, &c->s), "%s", o->file);
+}
+
+/* What one of an experiment's runs sees, with the options of its data. */
+static eg_status scenario_open_run(scenario_case *c, const scenario_options *o)
+{
+    eg_experiment *e;
+    EG_TRY(eg_experiment_load(o->file, o->only, 0, NULL, &e));
+    snprintf(c->run, sizeof c->run, "%s", eg_experiment_label(e));
+    eg_status s = eg_experiment_preview(e, o->seed, o->real, &c->preview);
+    eg_experiment_free(e);
+    EG_TRY(eg_blame(s, "%s", o->file));
+    for (; c->n < c->preview.n; c->n++) {
+        c->names[c->n] = c->preview.names[c->n];
+        c->labels[c->n] = c->preview.labels[c->n];
+        c->published[c->n] = c->preview.published[c->n];
+    }
+    c->s = c->preview.scenario;
+    return EG_OK;
+}
+
+/* A file with runs is an experiment; one without describes a scenario alone. */
+static eg_status scenario_open(scenario_case *c, const scenario_options *o)
+{
+    eg_run_list runs;
+    eg_status s = eg_run_list_load(o->file, &runs);
+    if (s == EG_ENOENT && !o->only)
+        return scenario_open_spec(c, o);
+    EG_TRY(s);
+    eg_run_list_free(&runs);
+    return scenario_open_run(c, o);
 }
 
 static void scenario_print_head(const scenario_case *c, const char *file)
@@ -90,7 +112,10 @@ static void scenario_print_head(const scenario_case *c, const char *file)
                   {EG_OFFERS_TEST_TASKS, "the task at test time"}};
     printf("%s: %s on", file, eg_scenario_name(c->s));
     for (size_t i = 0; i < c->n; i++)
-        printf("%s %s", i ? "," : "", eg_spec_data(c->spec, i));
+        printf("%s %s%s", i ? "," : "", c->names[i],
+               c->published[i] ? " (its published counts)" : "");
+    if (*c->run)
+        printf(", for its run '%s'", c->run);
     printf("\n  %" PRId64 " clients, %" PRId64 " tasks, %" PRId64 " rounds, %" PRId64
            " classes; offers",
            eg_scenario_n_clients(c->s), eg_scenario_n_tasks(c->s), eg_scenario_n_rounds(c->s),
@@ -181,6 +206,9 @@ static int scenario_parse(int argc, char **argv, scenario_options *o)
         } else if (strcmp(argv[i], "--seed") == 0) {
             if (!(value = eg_cli_value("scenario", argc, argv, &i)) ||
                 eg_cli_seed("scenario", value, &o->seed) != 0)
+                return 2;
+        } else if (strcmp(argv[i], "--only") == 0) {
+            if (!(o->only = eg_cli_value("scenario", argc, argv, &i)))
                 return 2;
         } else if (strcmp(argv[i], "--real") == 0) {
             o->real = true;

@@ -83,6 +83,8 @@ const eg_verb eg_verbs[] = {
      "  check             every sample is held at most once, tests never train\n"
      "  show              who is at which task when, in the terminal\n"
      "  digest            a fingerprint of the split\n\n"
+     "FILE describes a scenario alone or is an experiment, whose settings then apply.\n\n"
+     "  --only LABEL      of an experiment: this run's (the first one's)\n"
      "  --seed N          of the split (0)\n"
      "  --real            labels from the data, not the published counts\n"
      "  --out FILE.svg    of show: a picture too\n"},

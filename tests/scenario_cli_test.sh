@@ -30,6 +30,25 @@ says 0 "$(head -1 $files/digests.txt | cut -d' ' -f1)" digest \
     "$files/$(head -1 $files/digests.txt | cut -d' ' -f2).yaml"
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/a.svg"
 
+# An experiment's own data, share, scale and overrides apply; what is published is said to be.
+says 0 "cifar100 (its published counts)" check $files/fedspace-100.yaml
+cat >"$work/e.yaml" <<'YAML'
+name: e
+scale: 0.5
+data: {name: blobs, train: 800, test: 80, classes: 20, share: 0.5}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 5, rounds: 4, partition: iid}
+runs:
+- {label: five, method: fedavg}
+- {label: two, method: fedavg, overrides: {scenario: {tasks: 2}}}
+YAML
+says 0 "held      200 of 200 training samples" check "$work/e.yaml"
+says 0 "on blobs, for its run 'five'" check "$work/e.yaml"
+says 0 "2 clients, 5 tasks, 10 rounds, 20 classes" check "$work/e.yaml"
+says 0 "2 clients, 2 tasks, 4 rounds, 20 classes" check "$work/e.yaml" --only two
+says 1 "there is no run 'three'" check "$work/e.yaml" --only three
+says 1 "has no list 'runs'" check $files/fedspace-100.yaml --only two
+
 says 2 "say check, show or digest"
 says 2 "check needs a file" check
 says 2 "'x' is no seed" check $files/fedspace-100.yaml --seed x

@@ -115,7 +115,7 @@ static eg_status file_find_run(const eg_yaml *y, const char *label, const eg_yam
 {
     const eg_yaml_node *runs = eg_yaml_get(eg_yaml_root(y), "runs");
     if (!runs || runs->type != EG_YAML_SEQUENCE || !runs->n)
-        return eg_yaml_fail(y, runs ? runs : eg_yaml_root(y), EG_EINVAL,
+        return eg_yaml_fail(y, runs ? runs : eg_yaml_root(y), runs ? EG_EINVAL : EG_ENOENT,
                             "the file has no list 'runs'");
     for (const eg_yaml_node *r = runs->child; r; r = r->next) {
         const eg_yaml_node *name = eg_yaml_get(r, "label");

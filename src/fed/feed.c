@@ -89,15 +89,14 @@ static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
     return s;
 }
 
-/* The scenario of the experiment, or of the smaller one that is tried. */
-static eg_status feed_scenario(const eg_experiment *e, uint64_t seed, eg_feed *f)
+eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_labels *labels,
+                           size_t n, eg_scenario **out)
 {
     eg_spec *less;
     if (e->scale >= 1)
-        return eg_scenario_new(e->spec, seed, f->labels, f->n_sources, &f->scenario);
-    EG_TRY(eg_blame(eg_scale_spec(e->spec, e->scale, f->labels, f->n_sources, &less),
-                    "scale %g", e->scale));
-    eg_status s = eg_scenario_new(less, seed, f->labels, f->n_sources, &f->scenario);
+        return eg_scenario_new(e->spec, seed, labels, n, out);
+    EG_TRY(eg_blame(eg_scale_spec(e->spec, e->scale, labels, n, &less), "scale %g", e->scale));
+    eg_status s = eg_scenario_new(less, seed, labels, n, out);
     eg_spec_free(less);
     return eg_blame(s, "scale %g", e->scale);
 }
@@ -106,7 +105,7 @@ static eg_status feed_fill(const eg_experiment *e, uint64_t seed, const char *da
                            eg_feed *f)
 {
     EG_TRY(feed_load(e, &(eg_origin){.dir = data_dir, .seed = seed}, f));
-    EG_TRY(feed_scenario(e, seed, f));
+    EG_TRY(eg_feed_scenario(e, seed, f->labels, f->n_sources, &f->scenario));
     f->n_tasks = eg_scenario_n_tasks(f->scenario);
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->learn));
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->judge));

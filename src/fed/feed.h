@@ -25,6 +25,10 @@ eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_d
                        eg_feed *out);
 void eg_feed_close(eg_feed *f);
 
+/* The scenario of the experiment, or of the smaller one that is tried. */
+eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_labels *labels,
+                           size_t n, eg_scenario **out);
+
 /* Fills rows of a training batch; rng serves crops and flips. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels);
