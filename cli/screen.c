@@ -5,31 +5,128 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-/* "23/200 [####......] 61.2 %, 12 s left" */
-static void screen_draw_bar(const screen *s, const eg_progress *p)
+enum { SCREEN_TEXT = 512, SCREEN_BAR_MOST = 30, SCREEN_BAR_LEAST = 10 };
+
+/* Columns of the terminal. */
+static int screen_width(void)
 {
-    enum { WIDTH = 30 };
-    char bar[WIDTH + 1], accuracy[32] = "";
-    int64_t full = p->round * WIDTH / p->n_rounds;
-    for (int i = 0; i < WIDTH; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[WIDTH] = 0;
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+static int screen_clamp(int n, int least, int most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+/* Columns of a text in UTF-8: one a character. */
+static int screen_columns(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += (*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* The text in so many columns: with blanks after it, or cut with dots. */
+static void screen_fit(const char *text, int columns, char out[SCREEN_TEXT])
+{
+    int have = screen_columns(text), keep = have > columns ? columns - 3 : have;
+    int at = 0;
+    for (int n = 0; text[at] && at < SCREEN_TEXT / 2; at++) {
+        n += (text[at] & 0xc0) != 0x80;
+        if (n > keep)
+            break;
+        out[at] = text[at];
+    }
+    int fill = have > columns ? 3 : columns - have;
+    snprintf(out + at, (size_t)(SCREEN_TEXT - at), "%.*s", fill,
+             have > columns ? "..." : "                              ");
+}
+
+/* A loss as it is: what is not finite must not look like a good one. */
+static void screen_loss(double loss, char out[32])
+{
+    if (isfinite(loss))
+        snprintf(out, 32, "%.4f", loss);
+    else
+        snprintf(out, 32, "%s", isnan(loss) ? "nan" : "inf");
+}
+
+/* "#####....." */
+static void screen_fill_bar(const eg_progress *p, int width, char out[SCREEN_BAR_MOST + 1])
+{
+    int64_t full = p->round * width / p->n_rounds;
+    for (int i = 0; i < width; i++)
+        out[i] = i < full ? '#' : '.';
+    out[width] = 0;
+}
+
+/* " 23/200, accuracy 61.2 %, 12 s left" */
+static void screen_state(const screen *s, const eg_progress *p, char out[SCREEN_TEXT])
+{
+    char accuracy[48] = "", loss[48] = "";
     if (p->accuracy >= 0)
         snprintf(accuracy, sizeof accuracy, ", accuracy %.1f %%", 100 * p->accuracy);
-    double left = p->seconds / (double)p->round * (double)(p->n_rounds - p->round);
-    printf("\r%-14s seed %llu  [%s] %lld/%lld%s, %.0f s left \033[K", s->label,
-           (unsigned long long)s->seed, bar, (long long)p->round, (long long)p->n_rounds,
-           accuracy, left);
+    if (!isfinite(p->loss))
+        snprintf(loss, sizeof loss, ", loss %s", isnan(p->loss) ? "nan" : "inf");
+    double one = p->seconds / (double)(p->round - s->before);
+    snprintf(out, SCREEN_TEXT, " %lld/%lld%s%s, %.0f s left", (long long)p->round,
+             (long long)p->n_rounds, accuracy, loss, one * (double)(p->n_rounds - p->round));
+}
+
+/* "er             seed 0  [####......] 23/200, accuracy 61.2 %, 12 s left" on one line: first
+ * the bar gets shorter, then the label, then there is no bar. */
+static void screen_draw_bar(const screen *s, const eg_progress *p)
+{
+    enum { LABEL = 14, LABEL_LEAST = 6, LABEL_MOST = 100 };
+    char state[SCREEN_TEXT], seed[48], label[SCREEN_TEXT], bar[SCREEN_BAR_MOST + 1];
+    char line[3 * SCREEN_TEXT];
+    screen_state(s, p, state);
+    snprintf(seed, sizeof seed, " seed %llu ", (unsigned long long)s->seed);
+    int width = screen_width() - 1, columns = screen_columns(s->label);
+    int left = width - (int)strlen(seed) - (int)strlen(state) - 3; /* the bar's ends, a blank */
+    columns = screen_clamp(columns, LABEL, LABEL_MOST);
+    int bars = screen_clamp(left - columns, SCREEN_BAR_LEAST, SCREEN_BAR_MOST);
+    bool room = left - bars >= LABEL_LEAST;
+    screen_fill_bar(p, bars, bar);
+    screen_fit(s->label, screen_clamp(left - bars, LABEL_LEAST, columns), label);
+    if (room)
+        snprintf(line, sizeof line, "%s%s [%s]%s", label, seed, bar, state);
+    else
+        snprintf(line, sizeof line, "%s%s%s", label, seed, state);
+    if (screen_columns(line) > width)
+        screen_fit(line, width, label);
+    printf("\r%s\033[K", screen_columns(line) > width ? label : line);
     if (p->round == p->n_rounds)
         printf("\n");
 }
 
 static void screen_print_line(const screen *s, const eg_progress *p)
 {
-    printf("%s seed %llu round %lld/%lld loss %.4f accuracy %.2f %% %.1f s\n", s->label,
-           (unsigned long long)s->seed, (long long)p->round, (long long)p->n_rounds,
-           isfinite(p->loss) ? p->loss : 0, 100 * p->accuracy, p->seconds);
+    char loss[32], accuracy[48] = "";
+    screen_loss(p->loss, loss);
+    if (p->evaluated && p->accuracy >= 0)
+        snprintf(accuracy, sizeof accuracy, " accuracy %.2f %%", 100 * p->accuracy);
+    printf("%s seed %llu round %lld/%lld loss %s%s %.1f s\n", s->label,
+           (unsigned long long)s->seed, (long long)p->round, (long long)p->n_rounds, loss,
+           accuracy, p->seconds);
+}
+
+/* Seconds after which a line shows that a run goes on; less than usual in tests. */
+static double screen_pause(void)
+{
+    const char *wish = getenv("ENGRAM_PROGRESS_SECONDS");
+    char *end;
+    double seconds = wish && *wish ? strtod(wish, &end) : 10;
+    return wish && *wish && *end ? 10 : seconds;
 }
 
 /* "key":"value", with what JSON wants escaped. */
@@ -73,12 +170,16 @@ static void screen_print_json(const screen *s, const eg_progress *p)
 
 void screen_progress(screen *s, const eg_progress *p)
 {
-    bool last = p->round == p->n_rounds;
-    if (s->form == SCREEN_BAR && (last || p->evaluated || p->seconds - s->shown > 0.1)) {
+    bool due = p->evaluated || p->round == p->n_rounds;
+    if (!s->begun)
+        s->before = p->round - 1;
+    s->begun = true;
+    if (s->form == SCREEN_BAR && (due || p->seconds - s->shown > 0.1)) {
         screen_draw_bar(s, p);
         s->shown = p->seconds;
-    } else if (s->form == SCREEN_LINES && (p->evaluated || last)) {
+    } else if (s->form == SCREEN_LINES && (due || p->seconds - s->shown > screen_pause())) {
         screen_print_line(s, p);
+        s->shown = p->seconds;
     } else if (s->form == SCREEN_JSON) {
         screen_print_json(s, p);
     }

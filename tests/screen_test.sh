@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Progress: lines for a pipe, a bar that fits the terminal, losses that are none. $1: build folder.
+set -euo pipefail
+engram=$(cd "$1" && pwd)/engram
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+cat >t.yaml <<'YAML'
+name: t
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 1, width: 8}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 20, partition: iid}
+runs:
+- {label: avg, method: fedavg}
+- {label: "a label of sixty characters, which no narrow terminal can show", method: fedavg}
+YAML
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+# Rounds without a test are silent for ten seconds, here for none.
+"$engram" run t.yaml --only avg --out a >lines
+[ "$(grep -c "^avg seed 0 round" lines)" = 2 ] || fail "not two lines: $(cat lines)"
+ENGRAM_PROGRESS_SECONDS=0 "$engram" run t.yaml --only avg --out b >lines
+[ "$(grep -c "^avg seed 0 round" lines)" = 40 ] || fail "not forty lines: $(cat lines)"
+grep -qE "^avg seed 0 round 3/40 loss [0-9.]+ [0-9.]+ s$" lines || fail "no round 3: $(cat lines)"
+
+# A loss that is not a number is shown as it is.
+"$engram" run t.yaml --only avg --out c --set train.lr=1000 --set train.weight_decay=1000 >lines
+grep -qE "loss (nan|inf) accuracy" lines || fail "no bad loss: $(cat lines)"
+
+# The bar's line is never longer than the terminal.
+cat >terminal.py <<'PYTHON'
+import fcntl, os, pty, re, struct, sys, termios
+columns, command = int(sys.argv[1]), sys.argv[2:]
+child, terminal = pty.fork()
+if child == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.execv(command[0], command)
+text = b""
+try:
+    while part := os.read(terminal, 4096):
+        text += part
+except OSError:  # the other side is gone
+    pass
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+lines = [re.sub("\\x1b.*", "", l) for l in re.split("[\r\n]+", text.decode()) if "seed 0" in l]
+assert lines and all(len(l) < columns for l in lines), (columns, lines)
+print(lines[-1])
+PYTHON
+# bar COLUMNS WORDS: of the long label's last line, as a regular expression.
+bar() {
+    rm -rf d
+    python3 terminal.py "$1" "$engram" run t.yaml --only "$(sed -n 's/.*"\(.*\)".*/\1/p' t.yaml)" \
+        --out d >last || fail "$1 columns: too long, or none"
+    grep -qE "$2" last || fail "$1 columns: $(cat last)"
+}
+bar 200 "which no narrow terminal can show seed 0  \[#{30}\] 40/40, accuracy [0-9.]+ %, 0 s left$"
+bar 80 "^a label .*\.\.\. seed 0  \[#{10}\] 40/40, accuracy"
+bar 50 "^a l\.\.\. seed 0  40/40, accuracy"
+bar 20 "\.\.\.$"
