@@ -71,14 +71,14 @@ static bool family_settings(size_t i, cli_member *out)
 }
 
 const cli_family cli_families[] = {
-    {"methods", "method", family_method, NULL},
-    {"ops", "op", family_op, NULL},
-    {"models", "model", family_model, NULL},
-    {"optimisers", "optimiser", family_optim, NULL},
-    {"data", "data set", family_dataset, NULL},
-    {"scenarios", "scenario", family_kind, eg_scenario_opts},
-    {"partitioners", "partitioner", family_partition, NULL},
-    {"metrics", "metric", family_metric, NULL},
-    {"settings", "settings of", family_settings, NULL},
-    {NULL, NULL, NULL, NULL},
+    {"methods", "method", family_method, NULL, false},
+    {"ops", "op", family_op, NULL, false},
+    {"models", "model", family_model, NULL, false},
+    {"optimisers", "optimiser", family_optim, NULL, false},
+    {"data", "data set", family_dataset, NULL, false},
+    {"scenarios", "scenario", family_kind, eg_scenario_opts, false},
+    {"partitioners", "partitioner", family_partition, NULL, false},
+    {"metrics", "metric", family_metric, NULL, false},
+    {"settings", "settings of", family_settings, NULL, true},
+    {NULL, NULL, NULL, NULL, false},
 };

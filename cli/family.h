@@ -16,6 +16,7 @@ typedef struct cli_family {
     const char *plural, *singular;
     bool (*at)(size_t i, cli_member *out); /* the i-th member; false past the last */
     const eg_opt *(*shared)(void);         /* options that every member has; NULL: none */
+    bool file; /* the members are an experiment file's sections, listed with their keys */
 } cli_family;
 
 extern const cli_family cli_families[]; /* plural is NULL at the end */

@@ -28,24 +28,50 @@ static int list_wrong(const char *what)
     return eg_cli_usage("list", "one of these is needed: %s", names);
 }
 
+static void list_options(const eg_opt *opts, const char *indent)
+{
+    char text[EG_OPT_TEXT_SIZE];
+    for (const eg_opt *o = opts; o && o->name; o++) {
+        eg_opt_describe(o, text);
+        printf("%s%-16s %s (%s)\n", indent, o->name, o->help, text);
+    }
+}
+
+/* The keys of a file that hold a component's name, or whole runs. */
+static void list_file_keys(void)
+{
+    static const struct {
+        const char *name, *help;
+    } keys[] = {
+        {"name", "of the experiment; run folders begin with it"},
+        {"data", "a data set: its name, {name: NAME, OPTION: VALUE, ...}, or a list of these"},
+        {"model", "a network: its name, or {name: NAME, OPTION: VALUE, ...}"},
+        {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
+        {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
+        {"runs", "the runs, a list of mappings with these keys:"},
+        {"  label", "the run's name, in folders and tables"},
+        {"  method", "a method, or a list of methods that work together"},
+        {"  overrides", "settings of this run alone, written as in the file"},
+        {"  published", "a paper's figures in percent, {METRIC: [MEAN, DEVIATION]}"},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        printf("  %-22s %s\n", keys[i].name, keys[i].help);
+}
+
 int eg_verb_list(int argc, char **argv)
 {
     const cli_family *f = argc == 2 ? list_find(argv[1]) : NULL;
     if (!f)
         return list_wrong(argc == 2 ? argv[1] : NULL);
     cli_member m;
-    for (size_t i = 0; f->at(i, &m); i++)
+    for (size_t i = 0; f->at(i, &m); i++) {
         printf("  %-22s %s\n", m.name, m.help);
-    return 0;
-}
-
-static void list_options(const eg_opt *opts)
-{
-    char text[EG_OPT_TEXT_SIZE];
-    for (const eg_opt *o = opts; o && o->name; o++) {
-        eg_opt_describe(o, text);
-        printf("  %-16s %s (%s)\n", o->name, o->help, text);
+        if (f->file)
+            list_options(m.opts, "    ");
     }
+    if (f->file)
+        list_file_keys();
+    return 0;
 }
 
 /* Explains every member with this name. */
@@ -61,10 +87,10 @@ static bool list_explain(const char *name)
             printf("%s %s: %s\n", f->singular, m.name, m.help);
             if (m.formula)
                 printf("  %s\n", m.formula);
-            list_options(m.opts);
+            list_options(m.opts, "  ");
             if (f->shared) {
                 printf("options of every %s:\n", f->singular);
-                list_options(f->shared());
+                list_options(f->shared(), "  ");
             }
         }
     return found;

@@ -32,6 +32,14 @@ expect 0 "usage: engram bench [--peer torch]" help bench
 expect 0 "op relu: max(0, x)" help relu
 expect 0 "settings of train: local training" help train
 expect 0 "  memory " list settings
+expect 0 "    lr               step size (" list settings
+expect 0 "    scale            the share of rounds" list settings
+expect 0 "    published            a paper's figures" list settings
+# Every key that a file may have is listed.
+keys=$(sed -n '/file_keys\[\] = {/,/};/p' src/fed/experiment_file.c | grep -o '"[a-z]*"' | tr -d '"')
+for key in $keys label method overrides; do
+    grep -qE "^ +$key " <<<"$("$engram" list settings)" || fail "list settings: no $key"
+done
 expect 0 "depth            hidden layers; 0 is logistic regression (" help mlp
 expect 0 "optimiser sgd: " help sgd
 expect 0 "data set blobs: generated" help blobs
