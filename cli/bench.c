@@ -218,12 +218,13 @@ static int bench_parse(int argc, char **argv, bench_options *o)
         if (!value)
             return 2;
         char *end = NULL;
+        eg_status s;
         if (strcmp(name, "--peer") == 0)
             o->peer = value;
         else if (strcmp(name, "--model") == 0)
             o->model = value;
-        else if (strcmp(name, "--isa") == 0 && eg_isa_set(value) != EG_OK)
-            return eg_cli_failed();
+        else if (strcmp(name, "--isa") == 0 && (s = eg_isa_set(value)) != EG_OK)
+            return eg_cli_refused("bench", s);
         else if (strcmp(name, "--batch") == 0 &&
                  ((o->batch = strtoll(value, &end, 10)) < 1 || *end || o->batch > 65536))
             return eg_cli_usage("bench", "'%s' is no batch size", value);
@@ -231,6 +232,8 @@ static int bench_parse(int argc, char **argv, bench_options *o)
                  (!((o->seconds = strtod(value, &end)) > 0) || *end || o->seconds > 3600))
             return eg_cli_usage("bench", "'%s' is no time", value);
     }
+    if (o->layers + o->norms + o->data > 1)
+        return eg_cli_usage("bench", "--layers, --norms and --data exclude each other");
     return 0;
 }
 
@@ -240,10 +243,8 @@ int eg_verb_bench(int argc, char **argv)
     int wrong = bench_parse(argc, argv, &o);
     if (wrong)
         return wrong;
-    if (o.model && !eg_model_find(o.model)) {
-        eg_fail(EG_ENOENT, "there is no model '%s'", o.model);
-        return eg_cli_failed();
-    }
+    if (o.model && !eg_model_find(o.model))
+        return eg_cli_usage("bench", "there is no model '%s'", o.model);
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.norms)

@@ -35,6 +35,10 @@ int eg_cli_failed(void);
 int eg_cli_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* For what a word of the call named or set: unknown or out of range, it is a wrong call (2);
+ * what this machine or memory lacks is a failure (1). */
+int eg_cli_refused(const char *verb, eg_status s);
+
 /* Prints all verbs; one of them with its options, false if there is no such verb. */
 void eg_cli_print_verbs(void);
 bool eg_cli_print_verb(const char *name);
@@ -45,6 +49,11 @@ bool eg_cli_knows(const char *name, size_t n, const char *const *known);
 /* Walks "--name value" and "--name" arguments: the value of an option that takes one. When it
  * is missing, says so and returns NULL. */
 const char *eg_cli_value(const char *verb, int argc, char **argv, int *i);
+
+/* Adds one --set to those before it, as "K=V K=V"; false, after saying so: they are too many.
+ */
+enum { EG_CLI_SETS = 1024 };
+bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more);
 
 /* Reads a seed, 0 to 2^63 - 1. When it is none, says so and returns 2, else 0. */
 int eg_cli_seed(const char *verb, const char *text, uint64_t *out);

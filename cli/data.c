@@ -33,7 +33,7 @@ static int data_list(int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         const eg_dataset *d = eg_dataset_find(argv[i]);
         if (!d)
-            return eg_cli_failed();
+            return eg_cli_refused("data", EG_ENOENT);
         data_list_options(d);
     }
     for (const eg_dataset *const *d = eg_datasets; argc == 0 && *d; d++)
@@ -82,8 +82,13 @@ static bool data_parse(int argc, char **argv, data_call *c, int *code)
         return false;
     }
     c->set = eg_dataset_find(argv[0]);
-    c->self = c->set ? calloc(1, c->set->size + 1) : NULL;
-    if (!c->set || !c->self) {
+    if (!c->set) {
+        *code = eg_cli_refused("data", EG_ENOENT);
+        return false;
+    }
+    c->self = calloc(1, c->set->size + 1);
+    if (!c->self) {
+        eg_fail(EG_ENOMEM, "no memory for the options of %s", c->set->name);
         *code = eg_cli_failed();
         return false;
     }

@@ -26,6 +26,12 @@ int eg_cli_usage(const char *verb, const char *format, ...)
     return 2;
 }
 
+int eg_cli_refused(const char *verb, eg_status s)
+{
+    return s == EG_EINVAL || s == EG_ENOENT ? eg_cli_usage(verb, "%s", eg_error())
+                                            : eg_cli_failed();
+}
+
 bool eg_cli_knows(const char *name, size_t n, const char *const *known)
 {
     for (size_t i = 0; i < n; i++)
@@ -40,6 +46,16 @@ const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
         return argv[++*i];
     eg_cli_usage(verb, "%s needs a value", argv[*i]);
     return NULL;
+}
+
+bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more)
+{
+    size_t n = strlen(sets);
+    int put = snprintf(sets + n, EG_CLI_SETS - n, "%s%s", n ? " " : "", more);
+    if (put >= 0 && (size_t)put < EG_CLI_SETS - n)
+        return true;
+    eg_cli_usage(verb, "--set: more than %d characters in all", EG_CLI_SETS - 1);
+    return false;
 }
 
 int eg_cli_seed(const char *verb, const char *text, uint64_t *out)

@@ -11,6 +11,7 @@
 
 typedef struct model_options {
     eg_net_spec spec;
+    char sets[EG_CLI_SETS]; /* the spec's options */
     const char *load, *save;
     uint64_t seed;
 } model_options;
@@ -72,7 +73,9 @@ static int model_parse(int argc, char **argv, model_options *o)
         } else if (strcmp(name, "--save") == 0) {
             o->save = value;
         } else if (strcmp(name, "--set") == 0) {
-            o->spec.options = value;
+            if (!eg_cli_add_set("model", o->sets, value))
+                return 2;
+            o->spec.options = o->sets;
         } else if (strcmp(name, "--input") == 0) {
             if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
                 return eg_cli_usage("model", "'%s' is not CxHxW", value);
@@ -103,11 +106,12 @@ int eg_verb_model(int argc, char **argv)
     if (wrong)
         return wrong;
     eg_net *net;
-    if (eg_net_new(&o.spec, &net) != EG_OK)
-        return eg_cli_failed();
+    eg_status s = eg_net_new(&o.spec, &net);
+    if (s != EG_OK)
+        return eg_cli_refused("model", s);
     if (!o.load && !o.save)
         model_print(net);
-    eg_status s = model_files(net, &o);
+    s = model_files(net, &o);
     eg_net_free(net);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "runner.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,35 +38,51 @@ static eg_status check_is_new(const runner_options *o, const char *file, const e
     return EG_OK;
 }
 
-/* The runs that are wanted of a file; found: [n_only], the labels that are there. */
-static eg_status check_runs(const runner_options *o, const char *file, const eg_run_list *runs,
-                            bool *found)
+/* Loads one run. What fails with --set alone is a wrong call. */
+static int check_run(const runner_options *o, const char *file, const char *label)
 {
-    for (size_t i = 0; i < runs->n; i++) {
-        eg_experiment *e;
-        for (size_t k = 0; k < o->n_only; k++)
-            found[k] |= strcmp(o->only[k], runs->labels[i]) == 0;
-        if (!runner_wants(o, runs->labels[i]))
-            continue;
-        EG_TRY(eg_experiment_load(file, runs->labels[i], o->n_sets, o->sets, &e));
-        eg_status s = check_is_new(o, file, e);
+    eg_experiment *e, *plain = NULL;
+    eg_status s = eg_experiment_load(file, label, o->n_sets, o->sets, &e);
+    if (s == EG_OK) {
+        s = check_is_new(o, file, e);
         eg_experiment_free(e);
-        EG_TRY(s);
+        return s == EG_OK ? 0 : eg_cli_failed();
     }
-    return EG_OK;
+    char why[1024];
+    snprintf(why, sizeof why, "%s", eg_error());
+    bool wrong = o->n_sets && eg_experiment_load(file, label, 0, NULL, &plain) == EG_OK;
+    eg_experiment_free(plain);
+    eg_fail(s, "%s", why);
+    return wrong ? eg_cli_refused(o->verb, s) : eg_cli_failed();
 }
 
-static eg_status check_file(const runner_options *o, const char *file, bool *found)
+/* The runs that are wanted of a file; found: [n_only], the labels that are there. */
+static int check_runs(const runner_options *o, const char *file, const eg_run_list *runs,
+                      bool *found)
+{
+    int code = 0;
+    for (size_t i = 0; i < runs->n && code == 0; i++) {
+        for (size_t k = 0; k < o->n_only; k++)
+            found[k] |= strcmp(o->only[k], runs->labels[i]) == 0;
+        if (runner_wants(o, runs->labels[i]))
+            code = check_run(o, file, runs->labels[i]);
+    }
+    return code;
+}
+
+static int check_file(const runner_options *o, const char *file, bool *found)
 {
     eg_run_list runs;
     eg_published *published;
     size_t n;
-    EG_TRY(eg_published_load(file, &published, &n));
+    if (eg_published_load(file, &published, &n) != EG_OK)
+        return eg_cli_failed();
     eg_published_free(published, n);
-    EG_TRY(eg_run_list_load(file, &runs));
-    eg_status s = check_runs(o, file, &runs, found);
+    if (eg_run_list_load(file, &runs) != EG_OK)
+        return eg_cli_failed();
+    int code = check_runs(o, file, &runs, found);
     eg_run_list_free(&runs);
-    return s;
+    return code;
 }
 
 /* A run's folder that is to go on. */
@@ -89,7 +106,7 @@ int runner_check(const runner_options *o)
     int code = 0;
     for (size_t i = 0; i < o->n_files && code == 0; i++) {
         if (!runner_is_folder(o->files[i]))
-            code = check_file(o, o->files[i], found) == EG_OK ? 0 : eg_cli_failed();
+            code = check_file(o, o->files[i], found);
         else if (!o->reuse)
             code = check_folder(o, o->files[i]);
     }

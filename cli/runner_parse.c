@@ -56,7 +56,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
             return eg_cli_usage(o->verb, "'%s' is no number of workers from 1 to 64", value);
         o->workers = (int)n;
     } else if (strcmp(name, "--isa") == 0) {
-        return eg_isa_set(value) == EG_OK ? 0 : eg_cli_failed();
+        eg_status s = eg_isa_set(value);
+        return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
     } else {
         return run_parse_seeds(value, o);
     }
@@ -108,15 +109,18 @@ static int run_find(runner_options *o, size_t i)
         return 0;
     run_shared_folder(shared);
     const char *const folders[] = {"experiments", shared};
+    size_t length = strlen(word);
+    bool whole = length > 5 && strcmp(word + length - 5, ".yaml") == 0;
+    const char *ending = whole ? "" : ".yaml";
     for (int k = 0; k < 2; k++) {
-        int n = snprintf(path, RUNNER_PATH, "%s/%s.yaml", folders[k], word);
+        int n = snprintf(path, RUNNER_PATH, "%s/%s%s", folders[k], word, ending);
         if (*folders[k] && n > 0 && n < RUNNER_PATH && access(path, F_OK) == 0) {
             o->files[i] = path;
             return 0;
         }
     }
-    eg_fail(EG_ENOENT, "there is no '%s': no such file, nor %s.yaml in experiments or in %s",
-            word, word, *shared ? shared : "the program's folder");
+    eg_fail(EG_ENOENT, "there is no '%s': no such file, nor %s%s in experiments or in %s", word,
+            word, ending, *shared ? shared : "the program's folder");
     return eg_cli_failed();
 }
 

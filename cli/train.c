@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TRAIN_MODEL "cnn-small" /* when none is asked for */
+
 enum { TRAIN_BATCH = 32, TRAIN_TEST_BATCH = 200 };
 
 /* What is trained on what, and everything it needs. */
@@ -30,6 +32,7 @@ typedef struct trainer {
 typedef struct train_job {
     const char *model, *options, *lr;
     int64_t epochs;
+    char sets[EG_CLI_SETS]; /* the options, when they were given */
 } train_job;
 
 static eg_node *train_input(const trainer *d, eg_graph *g, int64_t batch)
@@ -182,16 +185,40 @@ static int train_parse(int argc, char **argv, train_job *job)
         if (!value)
             return 2;
         char *end = NULL;
-        if (strcmp(name, "--model") == 0)
+        if (strcmp(name, "--model") == 0) {
             job->model = value;
-        else if (strcmp(name, "--set") == 0)
-            job->options = value;
-        else if (strcmp(name, "--lr") == 0)
+        } else if (strcmp(name, "--set") == 0) {
+            if (!eg_cli_add_set("train", job->sets, value))
+                return 2;
+            job->options = job->sets;
+        } else if (strcmp(name, "--lr") == 0) {
             job->lr = value;
-        else if ((job->epochs = strtoll(value, &end, 10)) < 1 || *end || job->epochs > 1000)
+        } else if ((job->epochs = strtoll(value, &end, 10)) < 1 || *end || job->epochs > 1000) {
             return eg_cli_usage("train", "'%s' is no number of epochs", value);
+        }
     }
     return 0;
+}
+
+/* A network or step size that cannot be shows before another network has learned. */
+static eg_status train_check(const train_job *job)
+{
+    const eg_net_spec spec = {.model = job->model ? job->model : TRAIN_MODEL,
+                              .options = job->options,
+                              .channels = 1,
+                              .height = 28,
+                              .width = 28,
+                              .classes = 10};
+    eg_net *net = NULL;
+    eg_optimizer *optimizer = NULL;
+    eg_status s = eg_net_new(&spec, &net);
+    if (s == EG_OK)
+        s = eg_optimizer_new("sgd", 1, &optimizer);
+    if (s == EG_OK)
+        s = eg_optimizer_set(optimizer, "lr", job->lr);
+    eg_optimizer_free(optimizer);
+    eg_net_free(net);
+    return s;
 }
 
 int eg_verb_train(int argc, char **argv)
@@ -202,11 +229,14 @@ int eg_verb_train(int argc, char **argv)
     if (wrong)
         return wrong;
     trainer d = {0};
-    eg_status s = train_load(&d);
+    eg_status s = train_check(&asked);
+    if (s != EG_OK)
+        return eg_cli_refused("train", s);
+    s = train_load(&d);
     if (s == EG_OK && !asked.model) {
         s = train_train(&d, &linear);
         train_release(&d);
-        asked.model = "cnn-small";
+        asked.model = TRAIN_MODEL;
     }
     if (s == EG_OK)
         s = train_train(&d, &asked);

@@ -30,7 +30,7 @@ expect 0 "sheet.png" show fractals --set train=20 --set classes=2 --out sheet.pn
 [[ $(head -c 4 sheet.png) == $'\x89PNG' ]] || { echo "FAILED: sheet.png"; failures=$((failures + 1)); }
 expect 1 "mnist: train-images-idx3-ubyte(.gz) was not found" check mnist
 expect 1 "was not found in $folder/mnist or $folder" check mnist --data-dir "$folder"
-expect 1 "there is no data set 'nothing'; there are blobs" show nothing
+expect 2 "there is no data set 'nothing'; there are blobs" show nothing
 expect 1 "/none/x.png" show blobs --out /none/x.png
 expect 2 "what to do is missing"
 expect 2 "there is no 'dance'" dance

@@ -14,3 +14,9 @@ fails 2 engram bench --seconds never
 fails 2 engram train --epochs none
 fails 2 engram run --nothing
 fails 2 engram run
+fails 2 engram train --lr x
+fails 2 engram train --lr -1
+fails 2 engram train --model nothing
+fails 2 engram train --set depth=1
+fails 2 engram run any.yaml --isa sse9
+fails 1 engram run nofile.yaml | sed 's/in [^ ]*$/in SHARE/'
