@@ -70,14 +70,14 @@ static void screen_fill_bar(const eg_progress *p, int width, char out[SCREEN_BAR
 }
 
 /* " 23/200, accuracy 61.2 %, 12 s left" */
-static void screen_state(const screen *s, const eg_progress *p, char out[SCREEN_TEXT])
+static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
 {
     char accuracy[48] = "", loss[48] = "";
     if (p->accuracy >= 0)
         snprintf(accuracy, sizeof accuracy, ", accuracy %.1f %%", 100 * p->accuracy);
     if (!isfinite(p->loss))
         snprintf(loss, sizeof loss, ", loss %s", isnan(p->loss) ? "nan" : "inf");
-    double one = p->seconds / (double)(p->round - s->before);
+    double one = p->seconds / (double)p->round;
     snprintf(out, SCREEN_TEXT, " %lld/%lld%s%s, %.0f s left", (long long)p->round,
              (long long)p->n_rounds, accuracy, loss, one * (double)(p->n_rounds - p->round));
 }
@@ -89,7 +89,7 @@ static void screen_draw_bar(const screen *s, const eg_progress *p)
     enum { LABEL = 14, LABEL_LEAST = 6, LABEL_MOST = 100 };
     char state[SCREEN_TEXT], seed[48], label[SCREEN_TEXT], bar[SCREEN_BAR_MOST + 1];
     char line[3 * SCREEN_TEXT];
-    screen_state(s, p, state);
+    screen_state(p, state);
     snprintf(seed, sizeof seed, " seed %llu ", (unsigned long long)s->seed);
     int width = screen_width() - 1, columns = screen_columns(s->label);
     int left = width - (int)strlen(seed) - (int)strlen(state) - 3; /* the bar's ends, a blank */
@@ -171,9 +171,6 @@ static void screen_print_json(const screen *s, const eg_progress *p)
 void screen_progress(screen *s, const eg_progress *p)
 {
     bool due = p->evaluated || p->round == p->n_rounds;
-    if (!s->begun)
-        s->before = p->round - 1;
-    s->begun = true;
     if (s->form == SCREEN_BAR && (due || p->seconds - s->shown > 0.1)) {
         screen_draw_bar(s, p);
         s->shown = p->seconds;

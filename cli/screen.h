@@ -17,9 +17,7 @@ typedef struct screen {
     screen_form form;
     const char *label;
     uint64_t seed;
-    double shown;   /* seconds at the last line */
-    bool begun;     /* a round was shown */
-    int64_t before; /* rounds done before it, by an earlier process */
+    double shown; /* seconds at the last line */
 } screen;
 
 void screen_progress(screen *s, const eg_progress *p);

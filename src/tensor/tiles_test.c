@@ -5,7 +5,7 @@
  * Errors are relative to the convolution of absolute values. An argument names the instruction
  * set to test.
  */
-#include "conv_trial.h"
+#include "conv_passes.h"
 
 /* One tile and many, whole and cut, all paddings, odd channels; one sample and several vectors.
  */

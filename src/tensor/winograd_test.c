@@ -4,7 +4,7 @@
  * Errors are relative to the convolution of absolute values. An argument names the instruction
  * set to test.
  */
-#include "conv_trial.h"
+#include "conv_passes.h"
 
 #include "tensor/dnnl.h"
 
