@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Both read run folders: metrics.jsonl, summary.json and config.yaml. Runs of one experiment
- * with the same label are seeds of each other and are shown as mean and sample standard
- * deviation. Errors name the file, and in metrics.jsonl the line. Any thread may call these.
+ * with the same label and the same settings are seeds of each other and are shown as mean and
+ * sample standard deviation; of those with other settings it is said which differ. Errors name
+ * the file, and in metrics.jsonl the line. Any thread may call these.
  */
 #ifndef EG_REPORT_H
 #define EG_REPORT_H
@@ -13,8 +14,8 @@
 #pragma GCC visibility push(default)
 
 /* Writes one self-contained page about n runs, at least one. A run without summary.json is
- * shown as far as it has got. published may be NULL. EG_EINVAL: a label has a seed twice, or a
- * published figure names an unknown metric. */
+ * shown as far as it has got. published may be NULL. EG_EINVAL: a configuration has a seed twice,
+ * or a published figure names an unknown metric. */
 eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
                           size_t n_published, const char *out_path);
 

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 
 typedef struct fixture {
-    const char *name, *label;
+    const char *name, *label, *lr; /* lr NULL: 0.05 */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
     double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task; /* evaluate at the ends of tasks only */
@@ -131,7 +131,7 @@ static inline void fixture_summary(const fixture *s, const char *folder)
         ",\"method\":[\"fedavg\"],\"acc_final\":%.6f,\"acc_task_il\":%.6f,\"aia\":%.6f,"
         "\"forgetting\":%.6f,\"bwt\":%.6f,\"fwt\":null,\"bytes_up\":%" PRId64
         ",\"bytes_down\":%" PRId64 ",\"seconds\":%.2f,\"peak_rss_bytes\":48234496,"
-        "\"rounds\":%" PRId64 ",\"params_sha256\":\"ab12\",\"config_sha256\":\"cd34\"}\n",
+        "\"rounds\":%" PRId64 ",\"params_sha256\":\"ab12\"}\n",
         name, label, s->seed, acc, 0.5 + acc / 2, fmin(1, acc * 1.1), fall, -fall,
         rounds * s->chosen * 178000, rounds * s->chosen * 176000, 0.25 * (double)rounds,
         rounds);
@@ -148,6 +148,16 @@ static const char fixture_config[] =
     "method: [er]\nmemory: {kind: reservoir, size: 200}\n"
     "train: {optimizer: sgd, lr: 0.05, batch: 32, epochs: 1}\neval: {every: round}\n";
 
+static inline void fixture_settings(const fixture *s, const char *folder)
+{
+    char text[sizeof fixture_config + 128];
+    const char *lr = strstr(fixture_config, "0.05,");
+    int n = snprintf(text, sizeof text, "%.*s%s%s", (int)(lr - fixture_config), fixture_config,
+                     s->lr ? s->lr : "0.05", lr + 4);
+    assert_true(n > 0 && n < (int)sizeof text);
+    files_write(folder, "config.yaml", text, (size_t)n);
+}
+
 /* Writes the folder of a run. */
 static inline void fixture_write(const fixture *s, const char *folder)
 {
@@ -162,8 +172,8 @@ static inline void fixture_write(const fixture *s, const char *folder)
             "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64
             ",\"method\":[\"er\",\"fed-a-gem\"],\"clients\":%" PRId64 ",\"tasks\":%" PRId64
             ",\"rounds\":%" PRId64
-            ",\"classes\":10,\"isa\":\"avx2\",\"config_sha256\":\"cd34\"}\n",
-            name, label, s->seed, s->clients, s->tasks, rounds);
+            ",\"classes\":10,\"isa\":\"avx2\",\"config_sha256\":\"cd34%s\"}\n",
+            name, label, s->seed, s->clients, s->tasks, rounds, s->lr ? s->lr : "");
     free(name);
     free(label);
     fixture_evals(f, s, 0);
@@ -175,7 +185,7 @@ static inline void fixture_write(const fixture *s, const char *folder)
                    ? "{\"event\":\"rou"
                    : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496}\n");
     assert_int_equal(fclose(f), 0);
-    files_write(folder, "config.yaml", fixture_config, sizeof fixture_config - 1);
+    fixture_settings(s, folder);
     if (!s->unfinished)
         fixture_summary(s, folder);
 }

@@ -10,7 +10,8 @@
 
 static bool group_same(const eg_runlog *a, const eg_runlog *b)
 {
-    return strcmp(a->name, b->name) == 0 && strcmp(a->label, b->label) == 0;
+    return strcmp(a->name, b->name) == 0 && strcmp(a->label, b->label) == 0 &&
+           strcmp(a->config_sha256, b->config_sha256) == 0;
 }
 
 /* Moves runs[i] behind the others of its group, keeping seeds in order. */
@@ -29,11 +30,25 @@ static void group_place(eg_runlog **runs, size_t i)
     runs[at] = r;
 }
 
-static eg_status group_make(eg_groups *g)
+static eg_status group_name(eg_groups *g)
 {
     bool names = false;
     for (size_t i = 1; i < g->n_runs; i++)
         names = names || strcmp(g->runs[i]->name, g->runs[0]->name) != 0;
+    for (eg_group *group = g->group; group < g->group + g->n; group++) {
+        bool apart = *group->apart;
+        const eg_runlog *r = group->run[0];
+        group->title =
+            eg_arena_text(&g->arena, "%s%s%s%s%s%s", names ? r->name : "", names ? " / " : "",
+                          r->label, apart ? " (" : "", group->apart, apart ? ")" : "");
+        if (!group->title)
+            return EG_ENOMEM;
+    }
+    return EG_OK;
+}
+
+static eg_status group_make(eg_groups *g)
+{
     for (size_t i = 0; i < g->n_runs; i++) {
         eg_runlog *r = g->runs[i];
         if (i > 0 && group_same(g->runs[i - 1], r)) {
@@ -43,13 +58,10 @@ static eg_status group_make(eg_groups *g)
             g->group[g->n - 1].n++;
             continue;
         }
-        const char *title =
-            names ? eg_arena_text(&g->arena, "%s / %s", r->name, r->label) : r->label;
-        if (!title)
-            return EG_ENOMEM;
-        g->group[g->n++] = (eg_group){.title = title, .run = g->runs + i, .n = 1};
+        g->group[g->n++] = (eg_group){.run = g->runs + i, .n = 1};
     }
-    return EG_OK;
+    EG_TRY(eg_groups_tell_apart(g));
+    return group_name(g);
 }
 
 static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)

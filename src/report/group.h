@@ -1,4 +1,4 @@
-/* group.h - runs put together: those of one experiment with the same label are its seeds.
+/* group.h - runs put together: those with one name, label and configuration are seeds.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A group set owns its runs; everything in it is borrowed until eg_groups_free.
@@ -10,9 +10,19 @@
 
 #include <engram/report.h>
 
+typedef struct eg_setting {
+    const char *key, *value; /* "train.lr", "0.1" */
+    size_t n_values;         /* how many the groups of the label have for it */
+} eg_setting;
+
 typedef struct eg_group {
-    const char *title; /* the label, behind the experiment's name where names differ */
-    eg_runlog **run;   /* [n] by seed */
+    /* The label, behind the experiment's name where names differ, and before what tells it from
+     * other groups of the label: "er (train.lr=0.05)". */
+    const char *title;
+    const char *apart;           /* what stands in the brackets, or "" */
+    const eg_setting *differing; /* [n_differing] by n_values, most first */
+    size_t n_differing;
+    eg_runlog **run; /* [n] by seed */
     size_t n;
 } eg_group;
 
@@ -29,6 +39,9 @@ typedef struct eg_groups {
 eg_status eg_groups_load(const char *const *dirs, size_t n, const eg_published *published,
                          size_t n_published, eg_groups **out);
 void eg_groups_free(eg_groups *g); /* NULL is fine */
+
+/* Finds what tells groups of one label apart; called by eg_groups_load. */
+eg_status eg_groups_tell_apart(eg_groups *g);
 
 /* Mean and sample standard deviation of n values that are no NaN. sd is NaN for n < 2, both are
  * for n = 0. */
@@ -49,6 +62,10 @@ enum { EG_MEAN = -1, EG_MEAN_IL = -2 };
 /* The figure a paper gives for a group, or NULL. */
 const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which);
+
+/* How many characters a UTF-8 text has, and how many bytes its first n (all, if fewer). */
+size_t eg_show_length(const char *text);
+size_t eg_show_begin(const char *text, size_t n);
 
 /* How a value of the summary is shown: "68.3", "1.25 MB", "3 min 05 s". NaN is a dash. */
 void eg_show_percent(char out[32], double fraction);

@@ -211,11 +211,11 @@ static void html_nav(eg_page *p)
 
 static eg_status html_comparison(eg_page *p)
 {
-    fprintf(
-        p->f,
-        "<p class=\"facts\"><b>%zu</b> labels · <b>%zu</b> runs · mean ± standard deviation "
-        "over seeds</p>\n",
-        p->g->n, p->g->n_runs);
+    fprintf(p->f,
+            "<p class=\"facts\"><b>%zu</b> configurations · <b>%zu</b> runs · mean ± standard "
+            "deviation "
+            "over seeds</p>\n",
+            p->g->n, p->g->n_runs);
     html_nav(p);
     html_table(p);
     EG_TRY(eg_chart_compare(p));

@@ -75,6 +75,88 @@ static void test_seeds_of_a_label_are_grouped_in_order(void **state)
     eg_groups_free(g);
 }
 
+/* Groups the first three runs, of one label, with these learning rates. */
+static eg_groups *groups_of_rates(const char *const rate[3])
+{
+    eg_groups *g;
+    for (int i = 0; i < 3; i++) {
+        fixture s = {.name = "demo",
+                     .label = "er",
+                     .lr = rate[i],
+                     .tasks = 2,
+                     .rounds_a_task = 2,
+                     .clients = 2,
+                     .chosen = 2};
+        fixture_write(&s, dirs[i]);
+    }
+    assert_ok(eg_groups_load(dirs, 3, NULL, 0, &g));
+    return g;
+}
+
+static void test_other_settings_make_another_group(void **state)
+{
+    (void)state;
+    eg_groups *g = groups_of_rates((const char *const[]){"0.1", "0.2", "0.3, batch2: 7"});
+    assert_int_equal(g->n, 3);
+    assert_string_equal(g->group[0].title, "er (train.lr=0.1)");
+    assert_string_equal(g->group[1].title, "er (train.lr=0.2)");
+    assert_string_equal(g->group[2].title, "er (train.lr=0.3, train.batch2=7)");
+    assert_int_equal(g->group[0].n_differing, 1);
+    assert_string_equal(g->group[0].differing[0].key, "train.lr");
+    assert_string_equal(g->group[0].differing[0].value, "0.1");
+    eg_groups_free(g);
+}
+
+static void test_many_other_settings_are_cut_short(void **state)
+{
+    (void)state;
+    eg_groups *g = groups_of_rates((const char *const[]){
+        "0.1, a: 1, b: 1", "0.2, a: 1, b: 2", "0.1, a: 2, b: ééééééééééééééééééééééééééééé"});
+    assert_string_equal(g->group[0].title, "er (train.b=1, train.lr=0.1, …)"); /* b has three */
+    assert_string_equal(g->group[1].title, "er (train.b=2, train.lr=0.2, …)");
+    assert_string_equal(g->group[2].title,
+                        "er (train.b=éééééééééééééééééééééééé…, train.lr=0.1, …)");
+    eg_groups_free(g);
+}
+
+static void test_hash_tells_groups_apart_where_settings_do_not(void **state)
+{
+    (void)state;
+    eg_groups *g = groups_of_rates((const char *const[]){"0.1", "0.2", "0.2 "});
+    assert_int_equal(g->n, 3); /* the third's spelling, so its hash, is another */
+    assert_string_equal(g->group[0].title, "er (train.lr=0.1)");
+    assert_string_equal(g->group[1].title, "er (cd340.2)");
+    assert_string_equal(g->group[2].title, "er (cd340.2 )");
+    eg_groups_free(g);
+    for (int i = 0; i < 3; i++) {
+        char path[FILES_PATH + 32];
+        snprintf(path, sizeof path, "%s/config.yaml", dirs[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    assert_ok(eg_groups_load(dirs, 3, NULL, 0, &g));
+    assert_string_equal(g->group[0].title, "er (cd340.1)");
+    eg_groups_free(g);
+}
+
+static void test_json_names_the_settings_that_differ(void **state)
+{
+    (void)state;
+    char *text;
+    eg_json *v;
+    const char *value, *label;
+    eg_groups_free(groups_of_rates((const char *const[]){"0.1", "0.2", "0.3"}));
+    assert_ok(eg_compare_print(dirs, 3, NULL, 0, EG_COMPARE_JSON, &text));
+    assert_ok(eg_json_parse(text, strlen(text), &v));
+    const eg_json *row = eg_json_at(v, 1), *differing = eg_json_get(row, "differing_settings");
+    assert_ok(eg_json_text(eg_json_get(row, "label"), &label));
+    assert_string_equal(label, "er");
+    assert_int_equal(eg_json_count(differing), 1);
+    assert_ok(eg_json_text(eg_json_get(differing, "train.lr"), &value));
+    assert_string_equal(value, "0.2");
+    eg_json_free(v);
+    free(text);
+}
+
 static void test_values_are_shown_in_their_units(void **state)
 {
     (void)state;
@@ -182,6 +264,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_spread_is_mean_and_sample_deviation),
         TEST(test_seeds_of_a_label_are_grouped_in_order),
+        TEST(test_other_settings_make_another_group),
+        TEST(test_many_other_settings_are_cut_short),
+        TEST(test_hash_tells_groups_apart_where_settings_do_not),
+        TEST(test_json_names_the_settings_that_differ),
         TEST(test_values_are_shown_in_their_units),
         TEST(test_text_table_has_published_figures_beside_ours),
         TEST(test_markdown_table_escapes_labels),

@@ -58,6 +58,7 @@ typedef struct eg_runlog_row {
 typedef struct eg_runlog {
     eg_arena arena;
     const char *dir, *name, *label, *method, *isa, *config; /* method is "der, fed-a-gem" */
+    const char *config_sha256; /* the same for all seeds of one configuration */
     int64_t seed, n_clients, n_tasks, n_rounds, n_classes;
     const int64_t *learned;       /* [n_tasks] the period in which a task is learned first */
     bool finished;                /* summary.json is there */

@@ -145,6 +145,7 @@ static eg_status event_start(eg_runlog *r, const eg_json *event)
     EG_TRY(event_int(event, "rounds", 1, 1 << 24, &r->n_rounds));
     EG_TRY(event_int(event, "classes", 0, event_most, &r->n_classes));
     EG_TRY(event_text(r, event, "isa", &r->isa));
+    EG_TRY(event_text(r, event, "config_sha256", &r->config_sha256));
     EG_TRY(event_learned(r, event));
     return event_text(r, event, "label", &r->label);
 }

@@ -33,6 +33,23 @@ bool eg_column_used(const eg_groups *g, const eg_column *c)
     return false;
 }
 
+size_t eg_show_length(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+size_t eg_show_begin(const char *text, size_t n)
+{
+    size_t bytes = 0, seen = 0;
+    for (; text[bytes]; bytes++)
+        if (((unsigned char)text[bytes] & 0xc0) != 0x80 && ++seen > n)
+            break;
+    return bytes;
+}
+
 void eg_show_percent(char out[32], double fraction)
 {
     if (isnan(fraction))

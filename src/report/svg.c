@@ -170,10 +170,7 @@ static int svg_by_y(const void *a, const void *b)
 /* Writes at most as many characters as fit, then an ellipsis. */
 static void svg_shortened(FILE *f, const char *text, size_t most)
 {
-    size_t bytes = 0, n = 0;
-    for (; text[bytes]; bytes++)
-        if (((unsigned char)text[bytes] & 0xc0) != 0x80 && ++n > most)
-            break;
+    size_t bytes = eg_show_begin(text, most);
     char copy[256];
     bytes = bytes < sizeof copy ? bytes : sizeof copy - 1;
     memcpy(copy, text, bytes);

@@ -70,20 +70,11 @@ static eg_status table_fill(table *t, const eg_groups *g)
     return EG_OK;
 }
 
-/* How many columns of a terminal a UTF-8 text takes, wide characters aside. */
-static size_t table_width(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 static size_t table_widest(const table *t, size_t column)
 {
     size_t most = 0;
     for (size_t i = 0; i < t->rows; i++) {
-        size_t n = table_width(t->cell[i * t->columns + column]);
+        size_t n = eg_show_length(t->cell[i * t->columns + column]); /* wide ones aside */
         most = n > most ? n : most;
     }
     return most;
@@ -100,7 +91,7 @@ static void table_text(FILE *f, const table *t)
     for (size_t i = 0; i < t->rows; i++)
         for (size_t k = 0; k < t->columns; k++) {
             const char *cell = t->cell[i * t->columns + k];
-            size_t space = table_widest(t, k) - table_width(cell);
+            size_t space = table_widest(t, k) - eg_show_length(cell);
             bool last = k + 1 == t->columns;
             table_pad(f, k > 0 ? space : 0, ' ');
             for (const char *c = cell; *c; c++) /* a label may hold anything */
@@ -193,10 +184,24 @@ static eg_status table_json_seeds(eg_json *row, const eg_group *group)
     return eg_json_set(row, "seeds", seeds);
 }
 
+static eg_status table_json_settings(eg_json *row, const eg_group *group)
+{
+    eg_json *settings = eg_json_object();
+    for (size_t i = 0; settings && i < group->n_differing; i++)
+        if (eg_json_set(settings, group->differing[i].key,
+                        eg_json_of_text(group->differing[i].value)) != EG_OK) {
+            eg_json_free(settings);
+            return EG_ENOMEM;
+        }
+    return eg_json_set(row, "differing_settings", settings);
+}
+
 static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group *group)
 {
     EG_TRY(eg_json_set(row, "name", eg_json_of_text(group->run[0]->name)));
     EG_TRY(eg_json_set(row, "label", eg_json_of_text(group->run[0]->label)));
+    EG_TRY(eg_json_set(row, "config_sha256", eg_json_of_text(group->run[0]->config_sha256)));
+    EG_TRY(table_json_settings(row, group));
     EG_TRY(table_json_seeds(row, group));
     return table_json_values(row, g, group);
 }
