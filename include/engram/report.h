@@ -26,8 +26,8 @@ typedef enum eg_compare_form {
 } eg_compare_form;
 
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
- * forgetting, bwt, bytes and seconds; columns that no run has are left out. *out is a C string;
- * free() it. EG_ENOENT: a run has no summary.json, so it is not finished. */
+ * forgetting, bwt, bytes and seconds; columns that no run has are left out. Below it stands
+ * how many uploads were left out and rounds skipped, if any. *out is a C string; free() it. EG_ENOENT: a run has no summary.json, so it is not finished. */
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, eg_compare_form form, char **out);
 

@@ -17,8 +17,9 @@ typedef struct clients {
     eg_frame m;
     int64_t rows, columns;      /* of the chart */
     int64_t a_row, a_column;    /* clients in a row, rounds in a column */
-    int64_t *took, *left;       /* [rows, columns] how often */
+    int64_t *took;              /* [rows, columns] how often */
     int64_t *took_by, *left_by; /* [n_clients] */
+    int64_t *out_of;            /* [n_clients] the last round a client was left out of */
     const int64_t *end;         /* [n_ends] of tasks */
     size_t n_ends;
     double step; /* the height of a row */
@@ -34,10 +35,10 @@ static eg_status clients_init(clients *c)
     size_t cells = (size_t)(c->rows * c->columns) * sizeof(int64_t);
     size_t all = (size_t)r->n_clients * sizeof(int64_t);
     c->took = eg_arena_alloc(&c->p->arena, cells);
-    c->left = eg_arena_alloc(&c->p->arena, cells);
     c->took_by = eg_arena_alloc(&c->p->arena, all);
     c->left_by = eg_arena_alloc(&c->p->arena, all);
-    return c->took && c->left && c->took_by && c->left_by ? EG_OK : EG_ENOMEM;
+    c->out_of = eg_arena_alloc(&c->p->arena, all);
+    return c->took && c->took_by && c->left_by && c->out_of ? EG_OK : EG_ENOMEM;
 }
 
 static int64_t clients_cell(const clients *c, int64_t client, int64_t round)
@@ -45,20 +46,28 @@ static int64_t clients_cell(const clients *c, int64_t client, int64_t round)
     return client / c->a_row * c->columns + (round - 1) / c->a_column;
 }
 
+/* A round names all clients that were asked; those left out of it did not take part. Rounds and
+ * notes are both in order. */
 static void clients_count(clients *c)
 {
     const eg_runlog *r = c->r;
-    for (size_t i = 0; i < r->n_round; i++)
+    const eg_runlog_note *note = r->note, *end = r->note + r->n_note;
+    for (size_t i = 0; i < r->n_round; i++) {
+        int64_t round = r->round[i].round;
+        for (; note < end && note->round <= round; note++)
+            if (note->client >= 0)
+                c->out_of[note->client] = note->round;
         for (int64_t k = 0; k < r->round[i].n_clients; k++) {
             int64_t client = r->round[i].client[k];
-            c->took[clients_cell(c, client, r->round[i].round)]++;
+            if (c->out_of[client] == round)
+                continue;
+            c->took[clients_cell(c, client, round)]++;
             c->took_by[client]++;
         }
+    }
     for (size_t i = 0; i < r->n_note; i++)
-        if (r->note[i].client >= 0) {
-            c->left[clients_cell(c, r->note[i].client, r->note[i].round)]++;
+        if (r->note[i].client >= 0)
             c->left_by[r->note[i].client]++;
-        }
 }
 
 /* How much of a cell took part, in quarters. */

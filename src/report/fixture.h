@@ -14,6 +14,7 @@
 typedef struct fixture {
     const char *name, *label, *lr; /* lr NULL: 0.05 */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
+    int64_t skipped; /* this round, 0: none; all its uploads are left out */
     double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task; /* evaluate at the ends of tasks only */
     bool local;      /* every client evaluates for itself, the server does not */
@@ -77,29 +78,39 @@ static inline void fixture_evals(FILE *f, const fixture *s, int64_t round)
         fixture_eval(f, s, round, -1);
 }
 
+/* Whether a client's upload is left out of a round. */
+static inline bool fixture_left_out(const fixture *s, int64_t round, int64_t client)
+{
+    return round == s->skipped || fixture_draw(s, round, 9000000 + client) < 0.02;
+}
+
 /* A round: the chosen clients, and now and then one that is left out. */
 static inline void fixture_round(FILE *f, const fixture *s, int64_t round)
 {
-    int64_t n = 0, out = -1;
-    fprintf(f, "{\"event\":\"round\",\"round\":%" PRId64 ",\"clients\":[", round);
-    for (int64_t c = 0; c < s->clients; c++) {
-        if (fixture_draw(s, round, 1000 + c) >= (double)s->chosen / (double)s->clients)
-            continue;
-        if (fixture_draw(s, round, 9000000 + c) < 0.02)
-            out = c;
+    int64_t n = 0, good = 0, chosen[512];
+    for (int64_t c = 0; c < s->clients && n < 512; c++)
+        if (fixture_draw(s, round, 1000 + c) < (double)s->chosen / (double)s->clients)
+            chosen[n++] = c;
+    for (int64_t i = 0; i < n; i++) {
+        if (fixture_left_out(s, round, chosen[i]))
+            fprintf(f,
+                    "{\"event\":\"left_out\",\"round\":%" PRId64 ",\"client\":%" PRId64
+                    ",\"why\":\"upload 'w' holds NaN\"}\n",
+                    round, chosen[i]);
         else
-            fprintf(f, "%s%" PRId64, n++ ? "," : "", c);
+            good++;
     }
+    if (round == s->skipped)
+        fprintf(f, "{\"event\":\"skipped\",\"round\":%" PRId64 ",\"why\":\"too few\"}\n",
+                round);
+    fprintf(f, "{\"event\":\"round\",\"round\":%" PRId64 ",\"clients\":[", round);
+    for (int64_t i = 0; i < n; i++)
+        fprintf(f, "%s%" PRId64, i ? "," : "", chosen[i]);
     double drawn = fixture_draw(s, round, -1);
     fprintf(f,
             "],\"samples\":%" PRId64 ",\"loss\":%.5f,\"bytes_up\":%" PRId64
             ",\"bytes_down\":%" PRId64 ",\"seconds\":%.3f}\n",
-            n * 600, 0.2 + drawn, n * 178000, (n + (out >= 0)) * 176000, 0.2 + 0.1 * drawn);
-    if (out >= 0)
-        fprintf(f,
-                "{\"event\":\"left_out\",\"round\":%" PRId64 ",\"client\":%" PRId64
-                ",\"why\":\"upload 'w' holds NaN\"}\n",
-                round, out);
+            good * 600, 0.2 + drawn, good * 178000, n * 176000, 0.2 + 0.1 * drawn);
 }
 
 /* The texts may hold anything, so JSON's own printer quotes them. */

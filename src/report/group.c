@@ -177,6 +177,18 @@ eg_spread eg_group_fall(const eg_group *g, int64_t task)
     return group_spread(s);
 }
 
+eg_losses eg_group_losses(const eg_group *g)
+{
+    eg_losses l = {0};
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->run[i]->n_note; k++) {
+            const eg_runlog_note *note = &g->run[i]->note[k];
+            *(note->client >= 0 ? &l.left_out : &l.skipped) += 1;
+            l.first = l.first ? l.first : note;
+        }
+    return l;
+}
+
 const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which)
 {

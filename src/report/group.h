@@ -57,6 +57,13 @@ eg_spread eg_group_summary(const eg_group *g, eg_summary which);
 eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task);
 eg_spread eg_group_fall(const eg_group *g, int64_t task);
 
+/* What went wrong in a group's runs. */
+typedef struct eg_losses {
+    int64_t left_out, skipped;   /* uploads, rounds */
+    const eg_runlog_note *first; /* NULL if nothing did */
+} eg_losses;
+eg_losses eg_group_losses(const eg_group *g);
+
 enum { EG_MEAN = -1, EG_MEAN_IL = -2 };
 
 /* The figure a paper gives for a group, or NULL. */
@@ -73,6 +80,8 @@ void eg_show_bytes(char out[32], double bytes);
 void eg_show_seconds(char out[32], double seconds);
 void eg_show_value(char out[32], eg_summary which, double value);
 void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.2" */
+
+void eg_show_losses(char out[96], const eg_losses *l); /* "38 uploads left out" */
 
 /* The columns of a comparison, in order. */
 typedef struct eg_column {

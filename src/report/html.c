@@ -61,6 +61,27 @@ static void html_unfinished(eg_page *p, const eg_group *g)
                     g->run[i]->seed, g->run[i]->n_round, g->run[i]->n_rounds);
 }
 
+/* "er: 38 uploads left out, 3 rounds skipped; first client 0 in round 2: ..." */
+static void html_losses(eg_page *p, const eg_group *g, bool named)
+{
+    char text[96];
+    eg_losses l = eg_group_losses(g);
+    if (!l.first)
+        return;
+    eg_show_losses(text, &l);
+    fprintf(p->f, "<p class=\"warn\" data-warn=\"losses\"><strong>");
+    if (named) {
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, ": ");
+    }
+    fprintf(p->f, "%s.</strong> The first: ", text);
+    if (l.first->client >= 0)
+        fprintf(p->f, "client %" PRId64 " in ", l.first->client);
+    fprintf(p->f, "round %" PRId64 ", ", l.first->round);
+    eg_html_text(p->f, l.first->why);
+    fprintf(p->f, ". The numbers are those of a model that learned without them.</p>\n");
+}
+
 /* A number: the mean large, its deviation and unit beside, a note below. */
 static void html_tile(eg_page *p, const char *name, eg_summary which, eg_spread s,
                       const char *unit, const char *note)
@@ -120,6 +141,7 @@ static void html_settings(eg_page *p, const eg_group *g)
 static eg_status html_group(eg_page *p, const eg_group *g)
 {
     html_unfinished(p, g);
+    html_losses(p, g, false);
     html_tiles(p, g);
     if (g->run[0]->n_row > 0)
         EG_TRY(eg_chart_accuracy(p, g));
@@ -217,6 +239,8 @@ static eg_status html_comparison(eg_page *p)
             "over seeds</p>\n",
             p->g->n, p->g->n_runs);
     html_nav(p);
+    for (size_t i = 0; i < p->g->n; i++)
+        html_losses(p, &p->g->group[i], true);
     html_table(p);
     EG_TRY(eg_chart_compare(p));
     EG_TRY(eg_chart_final(p));

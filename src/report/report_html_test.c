@@ -141,6 +141,31 @@ static void test_page_of_one_run_has_every_chart(void **state)
     free(page);
 }
 
+/* Of the table of clients: who took part in how many rounds, and was left out of how many. */
+static void test_clients_left_out_did_not_take_part(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.tasks = s.rounds_a_task = 2;
+    s.clients = 3;
+    s.chosen = 3;
+    s.skipped = 2;
+    char *page = page_of(&s, 1), what[64];
+    assert_int_equal(count(page, "data-warn=\"losses\""), 1);
+    assert_non_null(strstr(page, "The first: client 0 in round 2, upload &#39;w&#39; holds"));
+    const char *table = strstr(page, "rounds by client");
+    assert_non_null(table);
+    for (int64_t c = 0; c < 3; c++) {
+        int out = 0;
+        for (int64_t round = 1; round <= 4; round++)
+            out += fixture_left_out(&s, round, c);
+        assert_true(out >= 1);
+        snprintf(what, sizeof what, "<th>%d</th><td>%d</td><td>%d</td>", (int)c, 4 - out, out);
+        assert_non_null(strstr(table, what));
+    }
+    free(page);
+}
+
 static size_t seeds(fixture *out)
 {
     static const struct {
@@ -257,6 +282,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_page_of_one_run_has_every_chart),
+        TEST(test_clients_left_out_did_not_take_part),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_all_text_is_escaped),
         TEST(test_odd_runs_still_make_a_page),

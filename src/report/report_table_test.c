@@ -3,6 +3,7 @@
  */
 #include "report/fixture.h"
 
+#include "io/file.h"
 #include "report/group.h"
 
 #include <engram/report.h>
@@ -202,8 +203,70 @@ static void test_text_table_has_published_figures_beside_ours(void **state)
     int lines = 0;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
-    assert_int_equal(lines, 3);
+    assert_int_equal(lines, 3 + !!strstr(text, "\ner: ") + !!strstr(text, "\nfedavg|x: "));
     free(text);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* How often the runs' events say this. */
+static size_t count_events(const char *what)
+{
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        char path[FILES_PATH + 32];
+        unsigned char *text;
+        size_t bytes;
+        snprintf(path, sizeof path, "%s/metrics.jsonl", dirs[i]);
+        assert_ok(eg_file_read(path, 1 << 20, &text, &bytes));
+        n += count((const char *)text, what);
+        free(text);
+    }
+    return n;
+}
+
+static void test_what_was_lost_is_said(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fixture s = {.name = "demo",
+                     .label = i < 2 ? "e_r" : "er",
+                     .seed = i,
+                     .tasks = 2,
+                     .rounds_a_task = 2,
+                     .clients = i < 2 ? 5 : 1,
+                     .chosen = 5,
+                     .skipped = i < 2 ? 3 : 0};
+        fixture_write(&s, dirs[i]);
+    }
+    char *text, line[96];
+    size_t out = count_events("\"left_out\"");
+    assert_true(out >= 10);
+    snprintf(line, sizeof line, "\ne_r: %zu uploads left out, 2 rounds skipped\n", out);
+    assert_ok(eg_compare_print(dirs, 3, NULL, 0, EG_COMPARE_TEXT, &text));
+    assert_non_null(strstr(text, line));
+    assert_null(strstr(text, "\ner:"));
+    free(text);
+    snprintf(line, sizeof line, "|\n\n- e\\_r: %zu uploads left out, 2 rounds skipped\n", out);
+    assert_ok(eg_compare_print(dirs, 3, NULL, 0, EG_COMPARE_MARKDOWN, &text));
+    assert_non_null(strstr(text, line));
+    free(text);
+    assert_ok(eg_compare_print(dirs, 3, NULL, 0, EG_COMPARE_JSON, &text));
+    snprintf(line, sizeof line, "\"uploads_left_out\": %zu,", out);
+    assert_int_equal(count(text, line), 1);
+    assert_int_equal(count(text, "\"rounds_skipped\": 2,"), 1);
+    assert_int_equal(count(text, "\"rounds_skipped\": 0,"), 1);
+    free(text);
+    eg_show_losses(line, &(eg_losses){.left_out = 1, .skipped = 0});
+    assert_string_equal(line, "1 upload left out");
+    eg_show_losses(line, &(eg_losses){.left_out = 0, .skipped = 1});
+    assert_string_equal(line, "1 round skipped");
 }
 
 static void test_markdown_table_escapes_labels(void **state)
@@ -270,6 +333,7 @@ int main(void)
         TEST(test_json_names_the_settings_that_differ),
         TEST(test_values_are_shown_in_their_units),
         TEST(test_text_table_has_published_figures_beside_ours),
+        TEST(test_what_was_lost_is_said),
         TEST(test_markdown_table_escapes_labels),
         TEST(test_json_table_reads_back),
         TEST(test_what_cannot_be_compared_is_said),

@@ -3,8 +3,10 @@
  */
 #include "report/group.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 const eg_column eg_columns[] = {
     {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1,
@@ -109,6 +111,18 @@ void eg_show_value(char out[32], eg_summary which, double value)
     default:
         eg_show_percent(out, value);
     }
+}
+
+void eg_show_losses(char out[96], const eg_losses *l)
+{
+    char skipped[40];
+    snprintf(out, 96, "%" PRId64 " upload%s left out", l->left_out,
+             l->left_out == 1 ? "" : "s");
+    snprintf(skipped, sizeof skipped, "%" PRId64 " round%s skipped", l->skipped,
+             l->skipped == 1 ? "" : "s");
+    size_t n = l->left_out ? strlen(out) : 0;
+    if (l->skipped)
+        snprintf(out + n, 96 - n, "%s%s", n ? ", " : "", skipped);
 }
 
 void eg_show_spread(char out[80], eg_summary which, eg_spread s)

@@ -86,6 +86,38 @@ static void table_pad(FILE *f, size_t n, char with)
         fputc(with, f);
 }
 
+static void table_clean(FILE *f, const char *text) /* a label may hold anything */
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, f);
+}
+
+static void table_escaped(FILE *f, const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ')
+            fputc(' ', f);
+        else
+            fprintf(f, strchr("|\\`*_<>&[]", *text) ? "\\%c" : "%c", *text);
+}
+
+/* A line for each label of which something was lost. */
+static void table_losses(FILE *f, const table *t, const eg_groups *g, bool markdown)
+{
+    const char *before = markdown ? "\n" : "";
+    for (size_t i = 0; i < g->n; i++) {
+        char text[96];
+        eg_losses l = eg_group_losses(&g->group[i]);
+        if (!l.first)
+            continue;
+        eg_show_losses(text, &l);
+        fprintf(f, "%s%s", before, markdown ? "- " : "");
+        (markdown ? table_escaped : table_clean)(f, t->cell[(i + 1) * t->columns]);
+        fprintf(f, ": %s\n", text);
+        before = "";
+    }
+}
+
 static void table_text(FILE *f, const table *t)
 {
     for (size_t i = 0; i < t->rows; i++)
@@ -94,8 +126,7 @@ static void table_text(FILE *f, const table *t)
             size_t space = table_widest(t, k) - eg_show_length(cell);
             bool last = k + 1 == t->columns;
             table_pad(f, k > 0 ? space : 0, ' ');
-            for (const char *c = cell; *c; c++) /* a label may hold anything */
-                fputc((unsigned char)*c < ' ' || *c == 127 ? '?' : *c, f);
+            table_clean(f, cell);
             table_pad(f, k > 0 ? 0 : space, ' ');
             fputs(last ? "\n" : "  ", f);
         }
@@ -106,11 +137,7 @@ static void table_markdown(FILE *f, const table *t)
     for (size_t i = 0; i < t->rows; i++) {
         for (size_t k = 0; k < t->columns; k++) {
             fputs("| ", f);
-            for (const char *c = t->cell[i * t->columns + k]; *c; c++)
-                if ((unsigned char)*c < ' ')
-                    fputc(' ', f);
-                else
-                    fprintf(f, strchr("|\\`*_<>&[]", *c) ? "\\%c" : "%c", *c);
+            table_escaped(f, t->cell[i * t->columns + k]);
             fputc(' ', f);
         }
         fputs("|\n", f);
@@ -135,6 +162,7 @@ static eg_status table_print(eg_groups *g, bool markdown, char **out)
     if (!f)
         return eg_fail(EG_ENOMEM, "the table is larger than memory");
     (markdown ? table_markdown : table_text)(f, &t);
+    table_losses(f, &t, g, markdown);
     bool bad = ferror(f) != 0;
     if (fclose(f) == 0 && !bad)
         return EG_OK;
@@ -203,6 +231,9 @@ static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group
     EG_TRY(eg_json_set(row, "config_sha256", eg_json_of_text(group->run[0]->config_sha256)));
     EG_TRY(table_json_settings(row, group));
     EG_TRY(table_json_seeds(row, group));
+    eg_losses l = eg_group_losses(group);
+    EG_TRY(eg_json_set(row, "uploads_left_out", eg_json_of_int(l.left_out)));
+    EG_TRY(eg_json_set(row, "rounds_skipped", eg_json_of_int(l.skipped)));
     return table_json_values(row, g, group);
 }
 
