@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SETTINGS_SHOWN = 2, SETTINGS_VALUE = 24, SETTINGS_HASH = 8 };
+enum { SETTINGS_SHOWN = 2, SETTINGS_VALUE = 16, SETTINGS_HASH = 8 };
 
 /* config.yaml as a flat list: {"train.lr", "0.1"}. */
 typedef struct settings {

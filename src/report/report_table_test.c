@@ -115,8 +115,7 @@ static void test_many_other_settings_are_cut_short(void **state)
         "0.1, a: 1, b: 1", "0.2, a: 1, b: 2", "0.1, a: 2, b: ééééééééééééééééééééééééééééé"});
     assert_string_equal(g->group[0].title, "er (train.b=1, train.lr=0.1, …)"); /* b has three */
     assert_string_equal(g->group[1].title, "er (train.b=2, train.lr=0.2, …)");
-    assert_string_equal(g->group[2].title,
-                        "er (train.b=éééééééééééééééééééééééé…, train.lr=0.1, …)");
+    assert_string_equal(g->group[2].title, "er (train.b=éééééééééééééééé…, train.lr=0.1, …)");
     eg_groups_free(g);
 }
 
@@ -269,6 +268,36 @@ static void test_what_was_lost_is_said(void **state)
     assert_string_equal(line, "1 round skipped");
 }
 
+static void test_long_labels_are_shortened_on_the_terminal_only(void **state)
+{
+    (void)state;
+    static const char label[] = "a label of more thän forty characters, which is too long";
+    fixture s = {.name = "demo",
+                 .label = label,
+                 .tasks = 1,
+                 .rounds_a_task = 1,
+                 .clients = 1,
+                 .chosen = 1};
+    char *text;
+    fixture_write(&s, dirs[0]);
+    assert_ok(eg_compare_print(dirs, 1, NULL, 0, EG_COMPARE_TEXT, &text));
+    assert_non_null(strstr(text, "\na label of more thän…, which is too long  "));
+    assert_int_equal(strspn(text + strlen("label"), " "), 40 - 5 + 2);
+    free(text);
+    s.lr = "0.125";
+    fixture_write(&s, dirs[1]);
+    assert_ok(eg_compare_print(dirs, 2, NULL, 0, EG_COMPARE_TEXT, &text));
+    assert_non_null(strstr(text, "\na label of m…is too long (train.lr=0.05)  "));
+    assert_non_null(strstr(text, "\na label of …is too long (train.lr=0.125)  "));
+    free(text);
+    assert_ok(eg_compare_print(dirs, 1, NULL, 0, EG_COMPARE_MARKDOWN, &text));
+    assert_non_null(strstr(text, label));
+    free(text);
+    assert_ok(eg_compare_print(dirs, 1, NULL, 0, EG_COMPARE_JSON, &text));
+    assert_non_null(strstr(text, "forty characters, which is too long"));
+    free(text);
+}
+
 static void test_markdown_table_escapes_labels(void **state)
 {
     (void)state;
@@ -334,6 +363,7 @@ int main(void)
         TEST(test_values_are_shown_in_their_units),
         TEST(test_text_table_has_published_figures_beside_ours),
         TEST(test_what_was_lost_is_said),
+        TEST(test_long_labels_are_shortened_on_the_terminal_only),
         TEST(test_markdown_table_escapes_labels),
         TEST(test_json_table_reads_back),
         TEST(test_what_cannot_be_compared_is_said),

@@ -14,8 +14,11 @@
 typedef struct table {
     size_t rows, columns; /* row 0 holds the headings, column 0 the labels */
     char **cell;          /* [rows, columns], of the arena */
+    bool brief;           /* long labels are shortened */
     eg_arena *arena;
 } table;
+
+enum { TABLE_LABEL = 40, TABLE_LABEL_LEAST = 12 }; /* characters of a short label */
 
 static bool table_has_published(const eg_groups *g, const eg_column *c)
 {
@@ -30,6 +33,23 @@ static eg_status table_set(table *t, size_t row, size_t column, const char *text
     char *copy = eg_arena_text(t->arena, "%s", text);
     t->cell[row * t->columns + column] = copy;
     return copy ? EG_OK : EG_ENOMEM;
+}
+
+/* A long label loses its middle, for labels are told apart by how they begin and end. What
+ * tells groups of one label apart stays. */
+static eg_status table_label(table *t, size_t row, const eg_group *g)
+{
+    size_t apart = *g->apart ? strlen(g->apart) + strlen(" ()") : 0;
+    const char *tail = g->title + strlen(g->title) - apart;
+    size_t wide = eg_show_length(tail), n = eg_show_length(g->title) - wide;
+    size_t room =
+        wide + TABLE_LABEL_LEAST < TABLE_LABEL ? TABLE_LABEL - wide : TABLE_LABEL_LEAST;
+    if (!t->brief || n <= room)
+        return table_set(t, row, 0, g->title);
+    size_t begin = eg_show_begin(g->title, room / 2);
+    size_t end = eg_show_begin(g->title, n - (room - 1) / 2);
+    char *text = eg_arena_text(t->arena, "%.*s…%s", (int)begin, g->title, g->title + end);
+    return text ? table_set(t, row, 0, text) : EG_ENOMEM;
 }
 
 static eg_status table_published(table *t, const eg_groups *g, const eg_column *c, size_t k)
@@ -51,7 +71,7 @@ static eg_status table_fill(table *t, const eg_groups *g)
     EG_TRY(table_set(t, 0, 1, "seeds"));
     for (size_t i = 0; i < g->n; i++) {
         snprintf(text, sizeof text, "%zu", g->group[i].n);
-        EG_TRY(table_set(t, i + 1, 0, g->group[i].title));
+        EG_TRY(table_label(t, i + 1, &g->group[i]));
         EG_TRY(table_set(t, i + 1, 1, text));
     }
     size_t k = 2;
@@ -149,7 +169,7 @@ static void table_markdown(FILE *f, const table *t)
 
 static eg_status table_print(eg_groups *g, bool markdown, char **out)
 {
-    table t = {.rows = g->n + 1, .columns = 2, .arena = &g->arena};
+    table t = {.rows = g->n + 1, .columns = 2, .brief = !markdown, .arena = &g->arena};
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
         if (eg_column_used(g, c))
             t.columns += table_has_published(g, c) ? 2 : 1;
