@@ -28,7 +28,8 @@ typedef struct eg_line {
     const eg_point *point;
     size_t n;
     double since; /* faint before this x */
-    bool strong, dashed;
+    bool strong;
+    int dash; /* 0: none */
 } eg_line;
 
 typedef struct eg_line_chart {

@@ -99,8 +99,7 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
         EG_TRY(accuracy_points(p, g, t, false, &line[n]));
     }
     if (r->n_row > 0 && r->row[r->n_row - 1].task_il) {
-        line[n] =
-            (eg_line){.name = "mean, task known", .colour = accuracy_grey, .dashed = true};
+        line[n] = (eg_line){.name = "mean, task known", .colour = accuracy_grey, .dash = 1};
         EG_TRY(accuracy_points(p, g, EG_MEAN_IL, false, &line[n++]));
     }
     line[n] = (eg_line){.name = "mean of learned", .colour = accuracy_ink, .strong = true};
@@ -152,6 +151,7 @@ eg_status eg_chart_compare(eg_page *p)
     for (size_t i = 0; i < g->n; i++) {
         line[i] = (eg_line){.name = g->group[i].title, .strong = true};
         line[i].colour = eg_colour_label(i);
+        line[i].dash = eg_dash_label(i);
         EG_TRY(accuracy_points(p, &g->group[i], EG_MEAN, true, &line[i]));
         if (g->group[i].run[0]->n_rounds > longest->run[0]->n_rounds)
             longest = &g->group[i];
@@ -212,6 +212,7 @@ eg_status eg_chart_final(eg_page *p)
         }
         line[i] = (eg_line){.name = g->group[i].title, .point = q, .n = (size_t)n};
         line[i].colour = eg_colour_label(i);
+        line[i].dash = eg_dash_label(i);
         line[i].strong = true;
         c.n_tasks = n > c.n_tasks ? n : c.n_tasks;
     }

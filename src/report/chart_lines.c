@@ -7,6 +7,9 @@
 
 enum { LINES_WIDTH = 960, LINES_HEIGHT = 400, LINES_DOTS = 32, LINES_TIPS = 3000 };
 
+/* The room for names at the right. */
+static const double lines_room_least = 150, lines_room_most = 280;
+
 static void lines_band(FILE *f, const eg_frame *m, const eg_line *l)
 {
     bool any = false;
@@ -31,8 +34,8 @@ static void lines_band(FILE *f, const eg_frame *m, const eg_line *l)
 /* The part of a line up to `until`, or from there on. */
 static void lines_path(FILE *f, const eg_frame *m, const eg_line *l, bool before)
 {
-    fprintf(f, "<path class=\"line%s%s%s\" d=\"", before ? " faint" : "",
-            l->strong ? " strong" : "", l->dashed ? " dashed" : "");
+    fprintf(f, "<path class=\"line%s%s", before ? " faint" : "", l->strong ? " strong" : "");
+    fprintf(f, l->dash ? " dash%d\" d=\"" : "\" d=\"", l->dash);
     bool pen = false;
     for (size_t i = 0; i < l->n; i++) {
         const eg_point *q = &l->point[i];
@@ -104,17 +107,29 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
         eg_show_percent(value, l->point[i - 1].y);
         const char *text = eg_arena_text(&p->arena, "%s  %s", value, l->name);
         if (text)
-            labels[n++] =
-                (eg_label){eg_frame_x(m, l->point[i - 1].x), eg_frame_y(m, l->point[i - 1].y),
-                           text, l->colour, l->strong};
+            labels[n++] = (eg_label){eg_frame_x(m, l->point[i - 1].x),
+                                     eg_frame_y(m, l->point[i - 1].y),
+                                     text,
+                                     l->colour,
+                                     l->strong,
+                                     l->dash};
     }
     if (labels)
-        eg_svg_labels(p, m, labels, n);
+        eg_svg_labels(p, m, LINES_WIDTH, labels, n);
+}
+
+static double lines_room(const eg_line_chart *c)
+{
+    double room = lines_room_least;
+    for (size_t i = 0; i < c->n; i++)
+        room = fmax(room, eg_svg_label_width("100.0  ", 0) +
+                              eg_svg_label_width(c->line[i].name, c->line[i].dash));
+    return fmin(room, lines_room_most);
 }
 
 void eg_chart_lines(eg_page *p, const eg_line_chart *c)
 {
-    eg_frame m = {.left = 46, .right = LINES_WIDTH - 170, .top = c->n_ends ? 40 : 14};
+    eg_frame m = {.left = 46, .right = LINES_WIDTH - lines_room(c), .top = c->n_ends ? 40 : 14};
     m.bottom = LINES_HEIGHT - 46;
     m.x0 = c->x0;
     m.x1 = c->x1 > c->x0 ? c->x1 : c->x0 + 1;

@@ -195,6 +195,14 @@ static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
     fprintf(p->f, "</td>");
 }
 
+/* The mark of a label: its colour, and its dashes if lines of this colour have some. */
+static void html_chip(eg_page *p, size_t i)
+{
+    fprintf(p->f, "<span ");
+    eg_svg_colour(p->f, eg_colour_label(i));
+    fprintf(p->f, "><span class=\"chip dash%d\"></span></span>", eg_dash_label(i));
+}
+
 static void html_table(eg_page *p)
 {
     fprintf(p->f, "<div class=\"card scroll\"><table class=\"wide\" "
@@ -205,9 +213,8 @@ static void html_table(eg_page *p)
     fprintf(p->f, "</tr></thead><tbody>\n");
     for (size_t i = 0; i < p->g->n; i++) {
         const eg_group *g = &p->g->group[i];
-        fprintf(p->f, "<tr><th><span ");
-        eg_svg_colour(p->f, eg_colour_label(i));
-        fprintf(p->f, "><span class=\"chip\"></span></span>");
+        fprintf(p->f, "<tr><th>");
+        html_chip(p, i);
         eg_html_text(p->f, g->title);
         fprintf(p->f, "</th><td>%zu</td>", g->n);
         for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
@@ -222,9 +229,8 @@ static void html_nav(eg_page *p)
 {
     fprintf(p->f, "<nav>");
     for (size_t i = 0; i < p->g->n; i++) {
-        fprintf(p->f, "<a href=\"#g%zu\"><span ", i);
-        eg_svg_colour(p->f, eg_colour_label(i));
-        fprintf(p->f, "><span class=\"chip\"></span></span>");
+        fprintf(p->f, "<a href=\"#g%zu\">", i);
+        html_chip(p, i);
         eg_html_text(p->f, p->g->group[i].title);
         fprintf(p->f, "</a>");
     }
@@ -246,9 +252,8 @@ static eg_status html_comparison(eg_page *p)
     EG_TRY(eg_chart_final(p));
     for (size_t i = 0; i < p->g->n; i++) {
         const eg_group *g = &p->g->group[i];
-        fprintf(p->f, "<section id=\"g%zu\"><h2 ", i);
-        eg_svg_colour(p->f, eg_colour_label(i));
-        fprintf(p->f, "><span class=\"chip\"></span>");
+        fprintf(p->f, "<section id=\"g%zu\"><h2>", i);
+        html_chip(p, i);
         eg_html_text(p->f, g->title);
         fprintf(p->f, "</h2>\n");
         html_facts(p, g);

@@ -199,6 +199,37 @@ static void test_page_of_many_runs_compares_labels(void **state)
     free(page);
 }
 
+static void test_labels_of_one_colour_differ_in_dashes(void **state)
+{
+    (void)state;
+    static const char *const label[] = {"a",
+                                        "b",
+                                        "c",
+                                        "d",
+                                        "e",
+                                        "f",
+                                        "g",
+                                        "h",
+                                        "i",
+                                        "j",
+                                        "k",
+                                        "a name that is too long"
+                                        " to stand beside a line"};
+    fixture runs[12];
+    for (int i = 0; i < 12; i++) {
+        runs[i] = plain;
+        runs[i].tasks = 2;
+        runs[i].label = label[i];
+    }
+    char *page = page_of(runs, 12);
+    assert_int_equal(count(page, "\"chip dash0\""), 3 * 8); /* links, table, headings */
+    assert_int_equal(count(page, "\"chip dash1\""), 3 * 4);
+    assert_int_equal(count(page, "\"line strong dash1\""), 2 * 2 * 4); /* lines and names */
+    assert_int_equal(count(page, "…</text>"), 2); /* beside the two lines of the last */
+    assert_nested(page);
+    free(page);
+}
+
 static void test_all_text_is_escaped(void **state)
 {
     (void)state;
@@ -284,6 +315,7 @@ int main(int argc, char **argv)
         TEST(test_page_of_one_run_has_every_chart),
         TEST(test_clients_left_out_did_not_take_part),
         TEST(test_page_of_many_runs_compares_labels),
+        TEST(test_labels_of_one_colour_differ_in_dashes),
         TEST(test_all_text_is_escaped),
         TEST(test_odd_runs_still_make_a_page),
         TEST(test_failure_leaves_no_page),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SVG_LABEL_GAP = 15 };
+enum { SVG_LABEL_GAP = 15, SVG_LABEL_LEAD = 18, SVG_LABEL_DASH = 32 };
 
 void eg_html_text(FILE *f, const char *text)
 {
@@ -59,13 +59,20 @@ eg_colour eg_colour_task(int64_t task, int64_t n)
 }
 
 /* Okabe and Ito's colours, the yellow and black ones aside, lighter on dark pages. */
+static const eg_colour svg_colours[] = {
+    {0x0072b2, 0x5aaef0}, {0xd55e00, 0xff8f4a}, {0x00835f, 0x33c9a0}, {0xb5508a, 0xe79cc6},
+    {0x9a6a00, 0xe9b949}, {0x3a8fc4, 0x9fd4f7}, {0x5b4bb0, 0xb3a8f5}, {0x60656c, 0xb4bac2},
+};
+static const size_t svg_n_colours = sizeof svg_colours / sizeof *svg_colours;
+
 eg_colour eg_colour_label(size_t i)
 {
-    static const eg_colour colours[] = {
-        {0x0072b2, 0x5aaef0}, {0xd55e00, 0xff8f4a}, {0x00835f, 0x33c9a0}, {0xb5508a, 0xe79cc6},
-        {0x9a6a00, 0xe9b949}, {0x3a8fc4, 0x9fd4f7}, {0x5b4bb0, 0xb3a8f5}, {0x60656c, 0xb4bac2},
-    };
-    return colours[i % (sizeof colours / sizeof *colours)];
+    return svg_colours[i % svg_n_colours];
+}
+
+int eg_dash_label(size_t i)
+{
+    return (int)(i / svg_n_colours % (EG_DASHES + 1));
 }
 
 void eg_svg_colour(FILE *f, eg_colour c)
@@ -167,19 +174,67 @@ static int svg_by_y(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Writes at most as many characters as fit, then an ellipsis. */
-static void svg_shortened(FILE *f, const char *text, size_t most)
+/* About how wide a character of a label is, in pixels; a wide font is assumed. */
+static double svg_wide(const char *c)
 {
-    size_t bytes = eg_show_begin(text, most);
-    char copy[256];
-    bytes = bytes < sizeof copy ? bytes : sizeof copy - 1;
-    memcpy(copy, text, bytes);
-    copy[bytes] = 0;
-    eg_html_text(f, copy);
-    fputs(text[bytes] ? "…" : "", f);
+    unsigned char first = (unsigned char)*c;
+    if (first >= 0xe0)
+        return 12.5;
+    if (first >= 0x80)
+        return 9;
+    if (strchr(" .,:;'|!()[]/-ijltfr", first))
+        return 5.6;
+    return strchr("mwMW%@=+<>", first) ? 12.5 : first >= 'A' && first <= 'Z' ? 9.6 : 8.5;
 }
 
-void eg_svg_labels(eg_page *p, const eg_frame *m, eg_label *labels, size_t n)
+static double svg_text_width(const char *text)
+{
+    double width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) == 0x80 ? 0 : svg_wide(text);
+    return width;
+}
+
+double eg_svg_label_width(const char *text, int dash)
+{
+    return SVG_LABEL_LEAD + (dash ? SVG_LABEL_DASH : 0) + svg_text_width(text);
+}
+
+/* Writes as many characters as fit, and an ellipsis if that is not all. */
+static void svg_shortened(FILE *f, const char *text, double room)
+{
+    size_t n = eg_show_length(text);
+    char copy[256];
+    bool cut = svg_text_width(text) > room || strlen(text) >= sizeof copy;
+    do {
+        size_t bytes = eg_show_begin(text, n);
+        bytes = bytes < sizeof copy ? bytes : 0;
+        memcpy(copy, text, bytes);
+        copy[bytes] = 0;
+    } while (cut && n-- > 1 && (!*copy || svg_text_width(copy) > room - svg_wide("…")));
+    eg_html_text(f, copy);
+    fputs(cut ? "…" : "", f);
+}
+
+static void svg_label(FILE *f, const eg_frame *m, double edge, const eg_label *l, double y)
+{
+    double x = m->right + eg_svg_label_width("", l->dash);
+    fprintf(f, "<g ");
+    eg_svg_colour(f, l->colour);
+    fprintf(f, "><path class=\"lead\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/>", l->x + 4, l->y,
+            m->right + 4, m->right + 14, y);
+    if (l->dash)
+        fprintf(f, "<path class=\"line%s dash%d\" d=\"M%.1f %.1fH%.1f\"/>",
+                l->strong ? " strong" : "", l->dash, m->right + SVG_LABEL_LEAD, y, x - 6);
+    fprintf(f, "<text class=\"own%s\" x=\"%.1f\" y=\"%.1f\"><title>",
+            l->strong ? " strong" : "", x, y + 4);
+    eg_html_text(f, l->text);
+    fprintf(f, "</title>");
+    svg_shortened(f, l->text, edge - x);
+    fprintf(f, "</text></g>\n");
+}
+
+void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels, size_t n)
 {
     size_t room = (size_t)((m->bottom - m->top) / SVG_LABEL_GAP) + 1, kept = 0;
     size_t stride = room > 0 ? (n + room - 1) / room : n;
@@ -195,17 +250,6 @@ void eg_svg_labels(eg_page *p, const eg_frame *m, eg_label *labels, size_t n)
     double limit = m->bottom + 4;
     for (size_t i = kept; i-- > 0; limit = at[i] - SVG_LABEL_GAP)
         at[i] = fmin(at[i], limit);
-    for (size_t i = 0; i < kept; i++) {
-        fprintf(p->f, "<g ");
-        eg_svg_colour(p->f, labels[i].colour);
-        fprintf(p->f,
-                "><path class=\"lead\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/><text class=\"own%s\" "
-                "x=\"%.1f\" y=\"%.1f\"><title>",
-                labels[i].x + 4, labels[i].y, m->right + 4, m->right + 14, at[i],
-                labels[i].strong ? " strong" : "", m->right + 18, at[i] + 4);
-        eg_html_text(p->f, labels[i].text);
-        fprintf(p->f, "</title>");
-        svg_shortened(p->f, labels[i].text, 24);
-        fprintf(p->f, "</text></g>\n");
-    }
+    for (size_t i = 0; i < kept; i++)
+        svg_label(p->f, m, edge, &labels[i], at[i]);
 }

@@ -29,7 +29,10 @@ typedef struct eg_colour {
 
 eg_colour eg_colour_task(int64_t task, int64_t n); /* a scale, as tasks have an order */
 eg_colour eg_colour_label(size_t i);               /* far apart, as labels have none */
-void eg_svg_colour(FILE *f, eg_colour c);          /* class="k" style="..." */
+int eg_dash_label(size_t i); /* 0 (none) to EG_DASHES, where labels share a colour */
+void eg_svg_colour(FILE *f, eg_colour c); /* class="k" style="..." */
+
+enum { EG_DASHES = 3 }; /* classes dash1, dash2, ... of lines and chips */
 
 /* A chart: who draws it, its size, its title, and a sentence for those who cannot see it. */
 void eg_svg_open(eg_page *p, const char *chart, double width, double height, const char *title,
@@ -55,13 +58,17 @@ void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name);
  * round. */
 void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks);
 
-/* The names of lines, written right of where they end and moved apart. */
+/* The names of lines, written right of where they end and moved apart, up to an edge. */
 typedef struct eg_label {
     double x, y; /* where the line ends */
     const char *text;
     eg_colour colour;
     bool strong;
+    int dash; /* shown before the text, unless 0 */
 } eg_label;
-void eg_svg_labels(eg_page *p, const eg_frame *m, eg_label *labels, size_t n);
+void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels, size_t n);
+
+/* About how wide such a label is; what goes beyond the edge is cut. */
+double eg_svg_label_width(const char *text, int dash);
 
 #endif
