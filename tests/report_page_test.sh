@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens example pages in headless Chromium: the charts are there, the console is silent, and dark
-# pages are dark. $1: build folder.
+# Opens example pages in headless Chromium: the charts are there, the console is silent, dark pages
+# are dark, and on a narrow screen what does not fit can be scrolled and says so. $1: build folder.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 browser=$(command -v chromium || command -v chromium-browser || true)
@@ -13,12 +13,12 @@ trap 'rm -rf "$folder"' EXIT
 "$build/report_html_test" "$folder"
 failures=0
 
-# look NAME PAGE SCHEME: what the browser makes of the page goes into $folder/NAME.dom, what it
+# look NAME PAGE SCHEME [WIDTH]: what the browser makes of the page goes into $folder/NAME.dom, what it
 # says into NAME.said, how it looks into NAME.png. Scheme 0 is dark, 1 light.
 look() {
     timeout 100 "$browser" --headless --no-sandbox --disable-gpu --no-first-run \
         --user-data-dir="$folder/$1" --disable-background-networking --disable-sync \
-        --disable-component-update --enable-logging=stderr --window-size=800,600 \
+        --disable-component-update --enable-logging=stderr --window-size="${4:-800},600" \
         --blink-settings=preferredColorScheme="$3" --screenshot="$folder/$1.png" --dump-dom \
         "file://$folder/$2" >"$folder/$1.dom" 2>"$folder/$1.said"
 }
@@ -40,8 +40,25 @@ expect() {
 }
 
 echo '<script>console.error("seen")</script>' >"$folder/bad.html"
+# A copy of a page that counts, in the attributes of its body, the pixels it is too wide, the boxes
+# that must be scrolled, and those of them that do not say so. 500 is the least width of a window.
+measured() {
+    cat "$folder/$1"
+    cat <<'END'
+<script>
+const wide = box => !box.closest("details") && box.scrollWidth > box.clientWidth + 1;
+const hint = box => box.querySelector(".hint");
+const boxes = [...document.querySelectorAll(".chart, .scroll")].filter(wide);
+document.body.dataset.beyond = Math.max(0, document.documentElement.scrollWidth - innerWidth);
+document.body.dataset.boxes = boxes.length;
+document.body.dataset.silent = boxes.filter(b => !hint(b) || !hint(b).offsetWidth).length;
+</script>
+END
+}
+measured compare.html >"$folder/measured.html"
 looks=()
-for what in "dark run.html 0" "light run.html 1" "compare compare.html 1" "bad bad.html 1"; do
+for what in "dark run.html 0" "light run.html 1" "compare compare.html 1" "bad bad.html 1" \
+    "narrow measured.html 1 500"; do
     look $what &
     looks+=($!)
 done
@@ -53,6 +70,8 @@ one=(accuracy matrix forgetting clients bytes bytes-total)
 expect dark "${one[@]}"
 expect light "${one[@]}"
 expect compare compare final "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
+grep -q 'data-beyond="0" data-boxes="11" data-silent="0"' "$folder/narrow.dom" ||
+    fail "narrow: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
 grep -q 'CONSOLE.*seen' "$folder/bad.said" || fail "what is written to the console is not seen"
 [[ -s $folder/dark.png ]] || fail "there is no picture"
 ! cmp -s "$folder/dark.png" "$folder/light.png" || fail "dark and light look the same"

@@ -79,7 +79,8 @@ static void html_losses(eg_page *p, const eg_group *g, bool named)
         fprintf(p->f, "client %" PRId64 " in ", l.first->client);
     fprintf(p->f, "round %" PRId64 ", ", l.first->round);
     eg_html_text(p->f, l.first->why);
-    fprintf(p->f, ". The numbers are those of a model that learned without them.</p>\n");
+    fprintf(p->f, "%s</p>\n",
+            named ? "." : ". The numbers are those of a model that learned without them.");
 }
 
 /* A number: the mean large, its deviation and unit beside, a note below. */
@@ -205,7 +206,9 @@ static void html_chip(eg_page *p, size_t i)
 
 static void html_table(eg_page *p)
 {
-    fprintf(p->f, "<div class=\"card scroll\"><table class=\"wide\" "
+    fprintf(p->f, "<div class=\"card scroll\">");
+    eg_html_hint(p->f, "The table");
+    fprintf(p->f, "<table class=\"wide\" "
                   "data-table=\"compare\"><thead><tr><th>label</th><th>seeds</th>");
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
         if (eg_column_used(p->g, c))

@@ -11,12 +11,12 @@
 // clang-format off
 static const char style_page[] =
 ":root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#16191d;--dim:#5d6673;"
-"--rule:#e2e5ea;--grid:#e9ebef;--axis:#aab1bb;--heat:#0b5394;--onheat:#fff;--tint:#0072b224;"
+"--rule:#e2e5ea;--grid:#e9ebef;--axis:#aab1bb;--heat:#0b5394;--onheat:#fff;--tint:#0072b224;--shade:#16191d40;"
 "--bad:#c8102e;--warn:#fff3d6}\n"
 ".k{--k:var(--l)}\n"
 "@media screen and (prefers-color-scheme:dark){:root{--page:#0e1116;--card:#171b22;--ink:#eceff3;"
 "--dim:#9aa4b2;--rule:#2a303a;--grid:#242a33;--axis:#56606e;--heat:#58a6ff;--onheat:#06121f;"
-"--tint:#5aaef033;--bad:#ff6b7d;--warn:#3a2f14}.k{--k:var(--d)}}\n"
+"--tint:#5aaef033;--shade:#000000b0;--bad:#ff6b7d;--warn:#3a2f14}.k{--k:var(--d)}}\n"
 "*{box-sizing:border-box}\n"
 "body{margin:0;background:var(--page);color:var(--ink);"
 "font:15px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"DejaVu Sans\",sans-serif;"
@@ -30,7 +30,7 @@ static const char style_page[] =
 ".brand{font-size:12px;font-weight:600;letter-spacing:.12em;text-transform:uppercase;"
 "color:var(--dim);margin:0 0 6px}\n"
 ".facts{color:var(--dim);margin:0 0 22px}.facts b{color:var(--ink);font-weight:600}\n"
-".warn{background:var(--warn);border-radius:8px;padding:8px 14px;margin:0 0 18px}\n"
+".warn+.warn{margin-top:-10px}.warn{background:var(--warn);border-radius:8px;padding:8px 14px;margin:0 0 18px}\n"
 ".chip{display:inline-block;width:14px;height:14px;border-radius:4px;background:var(--k);"
 "flex:none}\n"
 ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:14px;"
@@ -45,7 +45,18 @@ static const char style_page[] =
 ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(460px,100%),1fr));gap:18px;"
 "margin:0 0 18px}.pair figure{margin:0;display:flex;flex-direction:column}"
 ".pair .chart{flex:1}\n"
-".chart,.scroll{overflow-x:auto}\n";
+/* A shadow stands at the side where a box goes on: the covers move with what is scrolled. */
+".chart,.scroll{overflow-x:auto;background:"
+"linear-gradient(90deg,var(--card) 50%,transparent) local left/36px 100% no-repeat,"
+"linear-gradient(270deg,var(--card) 50%,transparent) local right/36px 100% no-repeat,"
+"linear-gradient(90deg,var(--shade),transparent) scroll left/12px 100% no-repeat,"
+"linear-gradient(270deg,var(--shade),transparent) scroll right/12px 100% no-repeat,var(--card)}\n"
+".hint{display:none;position:sticky;left:0;margin:0 0 6px;color:var(--dim);font-size:12.5px}\n"
+"@media screen and (max-width:780px){main{padding:24px 12px 40px}figure,.card{padding:14px 12px}"
+".tiles{gap:10px}.tile{padding:10px 12px}.tile strong{font-size:24px}"
+".wide th:first-child{position:sticky;left:-1px;background:var(--card)}"
+".wide td,.wide th{padding:8px 7px}}\n"
+"@media screen and (max-width:720px){.hint{display:block}}\n";
 
 static const char style_chart[] =
 "svg{display:block;width:100%;height:auto;margin:0 auto;overflow:visible}\n"

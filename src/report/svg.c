@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { SVG_LABEL_GAP = 15, SVG_LABEL_LEAD = 18, SVG_LABEL_DASH = 32 };
+enum { SVG_PHONE = 600 }; /* a wider chart is no longer read when it is made to fit */
 
 void eg_html_text(FILE *f, const char *text)
 {
@@ -32,6 +33,11 @@ void eg_html_text(FILE *f, const char *text)
         default:
             fputc((unsigned char)*text < ' ' && !strchr("\n\t", *text) ? ' ' : *text, f);
         }
+}
+
+void eg_html_hint(FILE *f, const char *what)
+{
+    fprintf(f, "<p class=\"hint\">%s goes on: scroll sideways →</p>", what);
 }
 
 static unsigned svg_mix(const unsigned *stop, int n, double at)
@@ -84,11 +90,14 @@ void eg_svg_open(eg_page *p, const char *chart, double width, double height, con
                  const char *description)
 {
     int id = ++p->n_charts;
+    bool wide = width > SVG_PHONE;
+    if (wide)
+        eg_html_hint(p->f, "The chart");
     fprintf(p->f,
             "<svg data-chart=\"%s\" role=\"img\" viewBox=\"0 0 %.0f %.0f\" "
             "style=\"max-width:%.0fpx;min-width:%.0fpx\" aria-labelledby=\"t%d d%d\">"
             "<title id=\"t%d\">",
-            chart, width, height, width * 1.25, width * 0.7, id, id, id);
+            chart, width, height, width * 1.25, width * (wide ? 0.7 : 0.58), id, id, id);
     eg_html_text(p->f, title);
     fprintf(p->f, "</title><desc id=\"d%d\">", id);
     eg_html_text(p->f, description);
