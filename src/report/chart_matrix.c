@@ -8,6 +8,8 @@
 
 enum { MATRIX_WIDTH = 470, MATRIX_LEFT = 62, MATRIX_TOP = 40 };
 
+/* A cell is the card's colour at 0 and this at 100 %. */
+static const eg_colour matrix_card = {0xffffff, 0x171b22}, matrix_heat = {0x083d77, 0x58a6ff};
 static const eg_colour matrix_lost = {0xd55e00, 0xff8f4a};
 
 typedef struct matrix_box {
@@ -19,20 +21,22 @@ static void matrix_cell(eg_page *p, const eg_runlog_row *row, int64_t task, doub
 {
     char text[32];
     eg_show_percent(text, acc);
+    eg_colour paper =
+        eg_colour_mix(matrix_card, matrix_heat, isnan(acc) ? 0 : 0.04 + 0.96 * acc);
+    fprintf(p->f, "<g ");
+    eg_svg_colour(p->f, paper);
     fprintf(p->f,
-            "<g><title>after task %" PRId64 ", on task %" PRId64
+            "><title>after task %" PRId64 ", on task %" PRId64
             ": %s %%</title><rect class=\"heat%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-            "height=\"%.1f\" style=\"fill-opacity:%.3f\"/>",
-            row->period, task + 1, text, own ? " ownheat" : "", b.x, b.y, b.w - 2, b.h - 2,
-            isnan(acc) ? 0 : 0.04 + 0.96 * acc);
-    if (b.w >= 26)
-        fprintf(p->f, "<text class=\"mid %s\" x=\"%.1f\" y=\"%.1f\">%.*s</text>",
-                acc > 0.5 ? "onheat" : "cold", b.x + b.w / 2 - 1, b.y + b.h / 2 + 3,
-                b.w >= 36 ? 31
-                          : (int)(acc >= 0.9995   ? 3
-                                  : acc >= 0.0995 ? 2
-                                                  : 1),
-                text);
+            "height=\"%.1f\"/>",
+            row->period, task + 1, text, own ? " ownheat" : "", b.x, b.y, b.w - 2, b.h - 2);
+    int digits = acc >= 0.9995 ? 3 : acc >= 0.0995 ? 2 : 1;
+    if (b.w >= 26) {
+        fprintf(p->f, "<g ");
+        eg_svg_colour(p->f, eg_colour_ink(paper));
+        fprintf(p->f, "><text class=\"own mid\" x=\"%.1f\" y=\"%.1f\">%.*s</text></g>",
+                b.x + b.w / 2 - 1, b.y + b.h / 2 + 3, b.w >= 36 ? 31 : digits, text);
+    }
     fprintf(p->f, "</g>\n");
 }
 

@@ -141,6 +141,47 @@ static void test_page_of_one_run_has_every_chart(void **state)
     free(page);
 }
 
+/* WCAG 2's relative luminance of "#rrggbb". */
+static double luminance(const char *hex)
+{
+    unsigned r, g, b;
+    assert_int_equal(sscanf(hex, "#%2x%2x%2x", &r, &g, &b), 3);
+    const double part[] = {r / 255.0, g / 255.0, b / 255.0},
+                 weight[] = {0.2126, 0.7152, 0.0722};
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += weight[i] *
+               (part[i] > 0.04045 ? pow((part[i] + 0.055) / 1.055, 2.4) : part[i] / 12.92);
+    return sum;
+}
+
+static double contrast(const char *a, const char *b)
+{
+    double x = luminance(a), y = luminance(b);
+    return (fmax(x, y) + 0.05) / (fmin(x, y) + 0.05);
+}
+
+static void test_numbers_of_the_matrix_can_be_read(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.tasks = 15;
+    s.rounds_a_task = 4;
+    s.keep = 0;
+    char *page = page_of(&s, 1);
+    size_t n = 0;
+    for (const char *c = page; (c = strstr(c, "class=\"heat")); c++, n++) {
+        const char *fill = c, *ink = strstr(c, "--l:#") + 4;
+        while (strncmp(fill, "--l:#", 5) != 0)
+            fill--;
+        fill += 4;
+        assert_true(contrast(fill, ink) >= 4.5);
+        assert_true(contrast(fill + 12, ink + 12) >= 4.5); /* past "#rrggbb;--d:" */
+    }
+    assert_int_equal(n, 15 * 15);
+    free(page);
+}
+
 /* Of the table of clients: who took part in how many rounds, and was left out of how many. */
 static void test_clients_left_out_did_not_take_part(void **state)
 {
@@ -313,6 +354,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_page_of_one_run_has_every_chart),
+        TEST(test_numbers_of_the_matrix_can_be_read),
         TEST(test_clients_left_out_did_not_take_part),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_labels_of_one_colour_differ_in_dashes),

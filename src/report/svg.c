@@ -81,6 +81,30 @@ int eg_dash_label(size_t i)
     return (int)(i / svg_n_colours % (EG_DASHES + 1));
 }
 
+eg_colour eg_colour_mix(eg_colour a, eg_colour b, double part)
+{
+    return (eg_colour){svg_mix((unsigned[]){a.light, b.light}, 2, part),
+                       svg_mix((unsigned[]){a.dark, b.dark}, 2, part)};
+}
+
+/* Black where the relative luminance (WCAG 2) has a ratio to black that is higher than white's
+ * to it; the better of the two is never below 4.58. */
+static unsigned svg_ink(unsigned paper)
+{
+    static const double weight[] = {0.0722, 0.7152, 0.2126};
+    double luminance = 0;
+    for (int i = 0; i < 3; i++) {
+        double c = ((paper >> (8 * i)) & 255) / 255.0;
+        luminance += weight[i] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+    return (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 ? 0x000000 : 0xffffff;
+}
+
+eg_colour eg_colour_ink(eg_colour paper)
+{
+    return (eg_colour){svg_ink(paper.light), svg_ink(paper.dark)};
+}
+
 void eg_svg_colour(FILE *f, eg_colour c)
 {
     fprintf(f, "class=\"k\" style=\"--l:#%06x;--d:#%06x\"", c.light, c.dark);

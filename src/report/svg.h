@@ -32,6 +32,8 @@ typedef struct eg_colour {
 
 eg_colour eg_colour_task(int64_t task, int64_t n); /* a scale, as tasks have an order */
 eg_colour eg_colour_label(size_t i);               /* far apart, as labels have none */
+eg_colour eg_colour_mix(eg_colour a, eg_colour b, double part); /* part of b, rest of a */
+eg_colour eg_colour_ink(eg_colour paper); /* black or white, whichever reads better on it */
 int eg_dash_label(size_t i); /* 0 (none) to EG_DASHES, where labels share a colour */
 void eg_svg_colour(FILE *f, eg_colour c); /* class="k" style="..." */
 
