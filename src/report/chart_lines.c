@@ -120,10 +120,10 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
 
 static double lines_room(const eg_line_chart *c)
 {
+    double number = eg_svg_label_width("00.0  ", 0) - eg_svg_label_width("", 0);
     double room = lines_room_least;
     for (size_t i = 0; i < c->n; i++)
-        room = fmax(room, eg_svg_label_width("100.0  ", 0) +
-                              eg_svg_label_width(c->line[i].name, c->line[i].dash));
+        room = fmax(room, number + eg_svg_label_width(c->line[i].name, c->line[i].dash));
     return fmin(room, lines_room_most);
 }
 

@@ -117,16 +117,17 @@ static void forgetting_bar(eg_page *p, const eg_group *g, const eg_frame *m, int
     const eg_runlog *r = g->run[0];
     const eg_runlog_row *last = eg_runlog_last(r);
     double now = eg_group_acc(g, last->round, task).mean, fall = eg_group_fall(g, task).mean;
-    char now_text[32], fall_text[32];
+    char now_text[32], fall_text[32], gap_text[32];
     bool learned = r->learned[task] > 0 && r->learned[task] <= last->period;
     if (isnan(now))
         return;
     eg_show_percent(now_text, now);
-    eg_show_percent(fall_text, -fall);
+    eg_show_percent(fall_text, fall);
+    eg_show_percent(gap_text, fabs(fall));
     double x = eg_frame_x(m, now);
     fprintf(p->f, "<g><title>task %" PRId64 ": %s %% at the end", task + 1, now_text);
     if (!isnan(fall))
-        fprintf(p->f, ", %s points from its best", fall_text);
+        fprintf(p->f, ", %s points %s its best before", gap_text, fall < 0 ? "above" : "below");
     fprintf(p->f,
             "</title><text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%s%" PRId64 "</text><g ",
             m->left - 8, y + h / 2 + 4, h >= 14 ? "task " : "", task + 1);
@@ -144,9 +145,8 @@ static void forgetting_bar(eg_page *p, const eg_group *g, const eg_frame *m, int
                 x + 1, y + 0.5, fmax(eg_frame_x(m, now + fall) - x - 1.5, 0.5), h - 1);
     }
     if (h >= 9)
-        fprintf(p->f, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s%s</text>",
+        fprintf(p->f, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s</text>",
                 eg_frame_x(m, now + fmax(isnan(fall) ? 0 : fall, 0)) + 6, y + h / 2 + 4,
-                fall < 0 ? "+" : "",
                 !isnan(fall) ? fall_text
                 : learned    ? "just learned"
                              : "not learned yet");
@@ -181,8 +181,8 @@ void eg_chart_forgetting(eg_page *p, const eg_group *g)
     m.bottom = m.top + step * (double)r->n_tasks + 4;
     eg_figure_open(
         p, "Forgetting by task",
-        "Solid: accuracy at the end. Outlined: what was lost since the task's best, in "
-        "points.");
+        "Solid: accuracy at the end. Outlined, and as a number: how many points the task has "
+        "fallen from its best before; below 0 it has gained.");
     eg_svg_open(
         p, "forgetting", MATRIX_WIDTH, m.bottom + 24, "Forgetting by task",
         "Bars of each task's final accuracy, and its fall from the best. The table below "

@@ -109,9 +109,10 @@ static void html_tiles(eg_page *p, const eg_group *g)
     html_tile(p, g->run[0]->finished ? "Final accuracy" : "Accuracy so far",
               EG_SUMMARY_acc_final, eg_group_summary(g, EG_SUMMARY_acc_final), "%", note);
     eg_show_spread(a, EG_SUMMARY_bwt, eg_group_summary(g, EG_SUMMARY_bwt));
-    snprintf(note, sizeof note, g->run[0]->finished ? "backward transfer %s" : "so far", a);
+    snprintf(note, sizeof note,
+             g->run[0]->finished ? "backward transfer: %s points gained" : "so far", a);
     html_tile(p, "Forgetting", EG_SUMMARY_forgetting,
-              eg_group_summary(g, EG_SUMMARY_forgetting), "points", note);
+              eg_group_summary(g, EG_SUMMARY_forgetting), "points lost", note);
     html_tile(p, "Average accuracy", EG_SUMMARY_aia, eg_group_summary(g, EG_SUMMARY_aia), "%",
               "mean over task ends");
     eg_show_bytes(a, up.mean);

@@ -182,6 +182,29 @@ static void test_numbers_of_the_matrix_can_be_read(void **state)
     free(page);
 }
 
+/* A loss is above 0 everywhere, a gain below. */
+static void test_forgetting_has_one_sign(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.tasks = 2;
+    for (int gain = 0; gain < 2; gain++) {
+        s.keep = gain ? 1.3 : 0.5;
+        char *page = page_of(&s, 1);
+        const char *tile = strstr(page, "<p>Forgetting</p><strong>");
+        const char *bar =
+            strstr(page, gain ? "points above its best" : "points below its best");
+        assert_non_null(tile);
+        assert_non_null(bar);
+        const char *number = strstr(bar, "class=\"small\"");
+        assert_non_null(number);
+        assert_int_equal(tile[strlen("<p>Forgetting</p><strong>")] == '-', gain);
+        assert_int_equal(strchr(number, '>')[1] == '-', gain);
+        assert_null(strstr(page, gain ? "points below its best" : "points above its best"));
+        free(page);
+    }
+}
+
 /* Of the table of clients: who took part in how many rounds, and was left out of how many. */
 static void test_clients_left_out_did_not_take_part(void **state)
 {
@@ -355,6 +378,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(test_page_of_one_run_has_every_chart),
         TEST(test_numbers_of_the_matrix_can_be_read),
+        TEST(test_forgetting_has_one_sign),
         TEST(test_clients_left_out_did_not_take_part),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_labels_of_one_colour_differ_in_dashes),
