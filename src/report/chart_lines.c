@@ -5,7 +5,13 @@
 
 #include <math.h>
 
-enum { LINES_WIDTH = 960, LINES_HEIGHT = 400, LINES_DOTS = 32, LINES_TIPS = 3000 };
+enum {
+    LINES_WIDTH = 960,
+    LINES_HEIGHT = 400,
+    LINES_FOOT = 46,
+    LINES_DOTS = 32,
+    LINES_TIPS = 3000
+};
 
 /* The room for names at the right. */
 static const double lines_room_least = 150, lines_room_most = 280;
@@ -127,17 +133,27 @@ static double lines_room(const eg_line_chart *c)
     return fmin(room, lines_room_most);
 }
 
+/* Names of strong lines are never left out, so many of them make the chart higher. */
+static double lines_height(const eg_line_chart *c, double top)
+{
+    size_t strong = 0;
+    for (size_t i = 0; i < c->n; i++)
+        strong += c->line[i].strong;
+    return fmax(LINES_HEIGHT, top + (double)(strong * EG_LABEL_GAP) + LINES_FOOT);
+}
+
 void eg_chart_lines(eg_page *p, const eg_line_chart *c)
 {
     eg_frame m = {.left = 46, .right = LINES_WIDTH - lines_room(c), .top = c->n_ends ? 40 : 14};
-    m.bottom = LINES_HEIGHT - 46;
+    double height = lines_height(c, m.top);
+    m.bottom = height - LINES_FOOT;
     m.x0 = c->x0;
     m.x1 = c->x1 > c->x0 ? c->x1 : c->x0 + 1;
     m.y1 = 1;
     size_t tips = 0;
     for (size_t i = 0; i < c->n; i++)
         tips += c->line[i].n;
-    eg_svg_open(p, c->chart, LINES_WIDTH, LINES_HEIGHT, c->title, c->description);
+    eg_svg_open(p, c->chart, LINES_WIDTH, height, c->title, c->description);
     eg_svg_percents(p, &m);
     eg_svg_numbers(p, &m, c->x_name);
     if (c->n_ends)

@@ -44,9 +44,9 @@ static const eg_published paper[] = {
 static void page_write(const fixture *runs, size_t n, const char *name)
 {
     char out[FILES_PATH + 64];
-    const char *dirs[16];
+    const char *dirs[32];
     eg_arena arena = {0};
-    assert_true(n <= 16);
+    assert_true(n <= 32);
     for (size_t i = 0; i < n; i++) {
         dirs[i] = eg_arena_text(&arena, "%s/run%zu", folder, i);
         assert_non_null(dirs[i]);
@@ -266,30 +266,23 @@ static void test_page_of_many_runs_compares_labels(void **state)
 static void test_labels_of_one_colour_differ_in_dashes(void **state)
 {
     (void)state;
-    static const char *const label[] = {"a",
-                                        "b",
-                                        "c",
-                                        "d",
-                                        "e",
-                                        "f",
-                                        "g",
-                                        "h",
-                                        "i",
-                                        "j",
-                                        "k",
-                                        "a name that is too long"
-                                        " to stand beside a line"};
-    fixture runs[12];
-    for (int i = 0; i < 12; i++) {
+    char label[26][64];
+    fixture runs[26];
+    for (int i = 0; i < 26; i++) {
+        snprintf(label[i], sizeof label[i],
+                 i < 25 ? "%c" : "%c, too long to stand beside a line", 'a' + i);
         runs[i] = plain;
         runs[i].tasks = 2;
         runs[i].label = label[i];
     }
-    char *page = page_of(runs, 12);
+    char *page = page_of(runs, 26);
     assert_int_equal(count(page, "\"chip dash0\""), 3 * 8); /* links, table, headings */
-    assert_int_equal(count(page, "\"chip dash1\""), 3 * 4);
-    assert_int_equal(count(page, "\"line strong dash1\""), 2 * 2 * 4); /* lines and names */
+    assert_int_equal(count(page, "\"chip dash2\""), 3 * 8);
+    assert_int_equal(count(page, "\"chip dash3\""), 3 * 2);
+    assert_int_equal(count(page, "\"line strong dash3\""), 2 * 2 * 2); /* lines and names */
     assert_int_equal(count(page, "…</text>"), 2); /* beside the two lines of the last */
+    assert_non_null(
+        strstr(page, "data-chart=\"compare\" role=\"img\" viewBox=\"0 0 960 476\""));
     assert_nested(page);
     free(page);
 }

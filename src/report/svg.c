@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SVG_LABEL_GAP = 15, SVG_LABEL_LEAD = 18, SVG_LABEL_DASH = 32 };
+enum { SVG_LABEL_LEAD = 18, SVG_LABEL_DASH = 32 };
 enum { SVG_PHONE = 600 }; /* a wider chart is no longer read when it is made to fit */
 
 void eg_html_text(FILE *f, const char *text)
@@ -269,7 +269,7 @@ static void svg_label(FILE *f, const eg_frame *m, double edge, const eg_label *l
 
 void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels, size_t n)
 {
-    size_t room = (size_t)((m->bottom - m->top) / SVG_LABEL_GAP) + 1, kept = 0;
+    size_t room = (size_t)((m->bottom - m->top) / EG_LABEL_GAP) + 1, kept = 0;
     size_t stride = room > 0 ? (n + room - 1) / room : n;
     for (size_t i = 0; i < n; i++)
         if (labels[i].strong || stride < 2 || i % stride == 0)
@@ -279,9 +279,9 @@ void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels,
     if (!at)
         return; /* the lines still have their tooltips */
     for (size_t i = 0; i < kept; i++)
-        at[i] = i ? fmax(labels[i].y, at[i - 1] + SVG_LABEL_GAP) : labels[i].y;
+        at[i] = i ? fmax(labels[i].y, at[i - 1] + EG_LABEL_GAP) : labels[i].y;
     double limit = m->bottom + 4;
-    for (size_t i = kept; i-- > 0; limit = at[i] - SVG_LABEL_GAP)
+    for (size_t i = kept; i-- > 0; limit = at[i] - EG_LABEL_GAP)
         at[i] = fmin(at[i], limit);
     for (size_t i = 0; i < kept; i++)
         svg_label(p->f, m, edge, &labels[i], at[i]);

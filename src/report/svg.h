@@ -73,6 +73,8 @@ typedef struct eg_label {
 } eg_label;
 void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels, size_t n);
 
+enum { EG_LABEL_GAP = 15 }; /* pixels from a label to the next */
+
 /* About how wide such a label is; what goes beyond the edge is cut. */
 double eg_svg_label_width(const char *text, int dash);
 
