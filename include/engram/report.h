@@ -14,8 +14,8 @@
 #pragma GCC visibility push(default)
 
 /* Writes one self-contained page about n runs, at least one. A run without summary.json is
- * shown as far as it has got. published may be NULL. EG_EINVAL: a configuration has a seed twice,
- * or a published figure names an unknown metric. */
+ * shown as far as it has got. published may be NULL. EG_EINVAL: a configuration has a seed
+ * twice, or a published figure names an unknown metric. */
 eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
                           size_t n_published, const char *out_path);
 
@@ -27,7 +27,8 @@ typedef enum eg_compare_form {
 
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
  * forgetting, bwt, bytes and seconds; columns that no run has are left out. Below it stands
- * how many uploads were left out and rounds skipped, if any. *out is a C string; free() it. EG_ENOENT: a run has no summary.json, so it is not finished. */
+ * how many uploads were left out and rounds skipped, if any. *out is a C string; free() it.
+ * EG_ENOENT: a run has no summary.json, so it is not finished. */
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, eg_compare_form form, char **out);
 
