@@ -177,6 +177,7 @@ static int data_check(int argc, char **argv)
     code = 1;
     if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &train) != EG_OK ||
         eg_dataset_load(c.set, c.self, &c.from, EG_TEST, &test) != EG_OK ||
+        eg_table_same_shape(&train, c.set->name, &test, "its test set") != EG_OK ||
         eg_table_overlap(&train, &test, &across) != EG_OK ||
         eg_table_repeats(&train, &inside) != EG_OK) {
         eg_cli_failed();

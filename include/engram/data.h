@@ -55,6 +55,10 @@ void eg_table_count(const eg_table *t, int64_t *counts);
 /* SHA-256, in hexadecimal, of the shape, values, labels and groups. */
 void eg_table_digest(const eg_table *t, char out[65]);
 
+/* EG_ESHAPE, with both names, if images of b have another shape than those of a. */
+eg_status eg_table_same_shape(const eg_table *a, const char *name, const eg_table *b,
+                              const char *other);
+
 /* How many samples of b have the same values as some sample of a. Labels do not matter. */
 eg_status eg_table_overlap(const eg_table *a, const eg_table *b, int64_t *out);
 

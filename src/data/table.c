@@ -224,3 +224,15 @@ eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
     eg_image_fini(&im);
     return s;
 }
+
+eg_status eg_table_same_shape(const eg_table *a, const char *name, const eg_table *b,
+                              const char *other)
+{
+    if (a->channels == b->channels && a->height == b->height && a->width == b->width)
+        return EG_OK;
+    return eg_fail(EG_ESHAPE,
+                   "%s is %lldx%lldx%lld and %s %lldx%lldx%lld; set data.size and "
+                   "data.channels",
+                   name, (long long)a->channels, (long long)a->height, (long long)a->width,
+                   other, (long long)b->channels, (long long)b->height, (long long)b->width);
+}

@@ -16,18 +16,6 @@ static eg_status feed_prepare(eg_table *t, const eg_data_opts *o)
     return o->size ? eg_table_resize(t, o->size, o->size) : EG_OK;
 }
 
-static eg_status feed_same_shape(const eg_table *a, const char *name, const eg_table *b,
-                                 const char *other)
-{
-    if (a->channels == b->channels && a->height == b->height && a->width == b->width)
-        return EG_OK;
-    return eg_fail(EG_ESHAPE,
-                   "%s is %lldx%lldx%lld and %s %lldx%lldx%lld; set data.size and "
-                   "data.channels",
-                   name, (long long)a->channels, (long long)a->height, (long long)a->width,
-                   other, (long long)b->channels, (long long)b->height, (long long)b->width);
-}
-
 static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_feed *f)
 {
     for (size_t i = 0; i < e->n_sources; i++, f->n_sources++) {
@@ -37,8 +25,10 @@ static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_fee
             EG_TRY(eg_scale_table(t, e->scale * e->data.share));
             EG_TRY(feed_prepare(t, &e->data));
         }
-        EG_TRY(feed_same_shape(&f->train[0], e->sets[0]->name, &f->train[i], e->sets[i]->name));
-        EG_TRY(feed_same_shape(&f->train[i], e->sets[i]->name, &f->test[i], "its test set"));
+        EG_TRY(eg_table_same_shape(&f->train[0], e->sets[0]->name, &f->train[i],
+                                   e->sets[i]->name));
+        EG_TRY(
+            eg_table_same_shape(&f->train[i], e->sets[i]->name, &f->test[i], "its test set"));
         f->labels[i] = (eg_labels){.n_train = f->train[i].n,
                                    .n_test = f->test[i].n,
                                    .classes = f->train[i].classes,
