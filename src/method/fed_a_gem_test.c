@@ -222,7 +222,7 @@ static void test_the_reference_is_the_plain_mean(void **state)
     size_t n;
     assert_ok(eg_bundle_new(&b));
     assert_ok(method->begin(self, &s));
-    assert_ok(method->send(self, &s, 0, b)); /* nothing to send before the first phase */
+    assert_ok(method->send_all(self, &s, b)); /* nothing to send before the first phase */
     assert_int_equal(eg_bundle_n(b), 0);
     const float clients[3][2] = {{1, 2}, {3, 4}, {8, -3}};
     for (int i = 0; i < 3; i++) {
@@ -233,7 +233,7 @@ static void test_the_reference_is_the_plain_mean(void **state)
     eg_bundle_clear(b);
     assert_ok(method->phase_collect(self, &s, 3, b)); /* an empty memory sends nothing */
     assert_ok(method->phase_end(self, &s));
-    assert_ok(method->send(self, &s, 0, b));
+    assert_ok(method->send_all(self, &s, b));
     const float *r = eg_bundle_find(b, "fed_a_gem.reference", &n);
     assert_int_equal(n, 2);
     assert_near((double)r[0], 4, 1e-6);
