@@ -14,8 +14,9 @@
  *    and frees.
  *
  * Signals: while kernels run, the stack pointer may lie in a workspace on the heap (oneDNN's
- * generated code does that). A handler that can run on a thread of ours must have a stack of its
- * own (sigaltstack and SA_ONSTACK); better, block the signal there and wait for it elsewhere.
+ * generated code does that). A handler that can run on a thread of ours must have a stack of
+ * its own (sigaltstack and SA_ONSTACK); better, block the signal there and wait for it
+ * elsewhere.
  */
 #ifndef EG_ENGRAM_H
 #define EG_ENGRAM_H
