@@ -26,10 +26,12 @@ bool runner_wants(const runner_options *o, const char *label)
 /* Without --resume no run may be there yet. */
 static eg_status check_is_new(const runner_options *o, const char *file, const eg_experiment *e)
 {
+    if (o->reuse || o->resume)
+        return EG_OK;
     for (uint64_t seed = o->first_seed; seed <= o->last_seed; seed++) {
         char folder[512];
         EG_TRY(eg_experiment_folder(e, o->out, seed, folder));
-        if (!o->reuse && !o->resume && access(folder, F_OK) == 0)
+        if (access(folder, F_OK) == 0)
             return eg_fail(EG_EINVAL,
                            "%s: is there already; --resume finishes what was stopped and "
                            "starts what is missing, 'engram compare %s' shows the table",
