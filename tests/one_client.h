@@ -6,7 +6,7 @@
 
 #include "files.h"
 
-#include "fed/worker.h"
+#include "client/worker.h"
 
 typedef struct one_client {
     eg_experiment *e;

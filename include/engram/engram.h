@@ -24,6 +24,7 @@
 #include <engram/base.h>
 #include <engram/data.h>
 #include <engram/exchange.h>
+#include <engram/experiment.h>
 #include <engram/fed.h>
 #include <engram/graph.h>
 #include <engram/memory.h>

@@ -9,7 +9,7 @@
 #include <engram/program.h>
 
 #include "base/sha256.h"
-#include "fed/feed.h"
+#include "experiment/feed.h"
 #include "io/json.h"
 
 static char folder[FILES_PATH];

@@ -4,12 +4,14 @@
 #ifndef EG_FEDERATION_H
 #define EG_FEDERATION_H
 
+#include <engram/fed.h>
+
 #include <pthread.h>
 
 #include "exchange/mean.h"
-#include "fed/run_folder.h"
-#include "fed/store.h"
-#include "fed/wire.h"
+#include "log/run_folder.h"
+#include "store/store.h"
+#include "transport/wire.h"
 
 enum { EG_MAX_WORKERS = 64 };
 

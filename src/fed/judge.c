@@ -2,9 +2,9 @@
  * stream, the model of every client on all that the client has met.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "fed/classes.h"
+#include "client/classes.h"
+#include "client/outputs.h"
 #include "fed/federation.h"
-#include "fed/outputs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* lone_test.c - a batch of one sample that a network cannot learn from is refused in words.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "fed/fixture.h"
+#include "fixture.h"
 
 /* Images of 8x8 pixels are 1x1 in the last layers of a ResNet. */
 #define IMAGES(train, rest)                                                                    \

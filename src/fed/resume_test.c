@@ -4,8 +4,8 @@
 #include "fakes.h"
 #include "small_run.h"
 
-#include "fed/feed.h"
-#include "fed/run_folder.h"
+#include "experiment/feed.h"
+#include "log/run_folder.h"
 
 #include <time.h>
 #include <unistd.h>

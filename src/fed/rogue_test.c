@@ -6,7 +6,9 @@
 #include "files.h"
 #include "test.h"
 
-#include "fed/experiment.h"
+#include <engram/fed.h>
+
+#include "experiment/experiment.h"
 #include "io/file.h"
 #include "io/json.h"
 

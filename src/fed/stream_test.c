@@ -1,9 +1,9 @@
 /* stream_test.c - in a real-time stream clients are judged by all they have met, each round.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "fed/fixture.h"
+#include "fixture.h"
 
-#include "fed/feed.h"
+#include "experiment/feed.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,81 @@
+/* engram/experiment.h - experiment files: data, model, scenario, settings, runs to compare.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An experiment file (YAML) describes data, model, scenario and settings once, and lists runs:
+ * labels with the methods to compare. An eg_experiment is one of its runs, resolved; it does
+ * not change, and threads may share it.
+ */
+#ifndef EG_PUBLIC_EXPERIMENT_H
+#define EG_PUBLIC_EXPERIMENT_H
+
+#include <engram/data.h>
+#include <engram/scenario.h>
+
+#pragma GCC visibility push(default)
+
+typedef struct eg_experiment eg_experiment;
+
+/* The labels in a file's `runs:`, in order; none is there twice. Free with eg_run_list_free. */
+typedef struct eg_run_list {
+    size_t n;
+    char **labels;
+} eg_run_list;
+/* EG_ENOENT: the file has no `runs:` at all, so it describes no experiment. */
+eg_status eg_run_list_load(const char *path, eg_run_list *out);
+void eg_run_list_free(eg_run_list *list);
+
+/* A figure from a paper, shown beside ours. Accuracies are fractions, as in summary.json. */
+typedef struct eg_published {
+    const char *label;  /* of the runs it stands beside */
+    const char *metric; /* a column of the table: acc_final, aia, forgetting, bwt, ... */
+    double mean, sd;    /* sd is negative if the paper gives none */
+} eg_published;
+
+/* The figures in a file's runs (published: {metric: [mean, sd]}, in percent as papers print
+ * them). Free with eg_published_free. */
+eg_status eg_published_load(const char *path, eg_published **out, size_t *n);
+void eg_published_free(eg_published *list, size_t n);
+
+/* One run of a file, resolved: its label (NULL: the first), then n overrides "key=value". Every
+ * unknown key, wrong type and value out of range is one sentence with file, line and column. */
+eg_status eg_experiment_load(const char *path, const char *label, size_t n,
+                             const char *const *overrides, eg_experiment **out);
+void eg_experiment_free(eg_experiment *e); /* NULL is fine */
+
+/* The file's sections whose settings no component owns, by number; false past the last. */
+bool eg_experiment_settings(size_t i, eg_member *out);
+
+const char *eg_experiment_name(const eg_experiment *e);
+const char *eg_experiment_label(const eg_experiment *e);
+const char *eg_experiment_text(const eg_experiment *e);   /* resolved, as config.yaml */
+const char *eg_experiment_sha256(const eg_experiment *e); /* of the text */
+
+/* The experiment and the seed of a run folder, to go on with (eg_run_how.folder). EG_ENOENT: it
+ * is no run's; EG_EINVAL: the run is finished; EG_EFORMAT: its config.yaml was changed. */
+eg_status eg_experiment_of_folder(const char *folder, eg_experiment **out, uint64_t *seed);
+
+enum { EG_PREVIEW_SOURCES = 16 };
+
+/* Who sees what in a run. Free with eg_preview_fini. */
+typedef struct eg_preview {
+    size_t n;                              /* data sources */
+    const char *names[EG_PREVIEW_SOURCES]; /* of the data sets */
+    eg_labels labels[EG_PREVIEW_SOURCES];  /* as the run uses them: shares are taken */
+    bool published[EG_PREVIEW_SOURCES];    /* published counts, not the data's own labels */
+    eg_scenario *scenario;
+} eg_preview;
+
+/* What a run with this seed would see. Unless real, published counts stand for data sets that
+ * have any and whose options are not set, so that it can be looked at without the data. */
+eg_status eg_experiment_preview(const eg_experiment *e, uint64_t seed, bool real,
+                                eg_preview *out);
+void eg_preview_fini(eg_preview *p);
+
+/* The labels of a data set with its options (NULL: as it has them), a share of each class's.
+ * Free with eg_labels_free. */
+eg_status eg_labels_load(const eg_dataset *set, const void *options, const eg_origin *from,
+                         double share, eg_labels *out);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,106 @@
+/* outputs.c - records the network's outputs, and tells them which tasks rows may be of.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "client/outputs.h"
+
+#include <engram/op.h>
+
+#include <string.h>
+
+static const eg_part *outputs_part(const eg_experiment *e)
+{
+    for (size_t i = 0; i < e->n_parts; i++)
+        if (e->parts[i].method->outputs)
+            return &e->parts[i];
+    return NULL;
+}
+
+bool eg_outputs_own(const eg_experiment *e)
+{
+    return outputs_part(e) != NULL;
+}
+
+eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
+                           const char *tasks)
+{
+    const eg_part *part = outputs_part(w->e);
+    if (!part)
+        return eg_net_head(w->net, g, features);
+    eg_node *open =
+        eg_input(g, tasks, eg_dims(eg_node_shape(features).dim[0], w->feed->n_tasks));
+    return part->method->outputs(part->options, w->net, g, features, open);
+}
+
+eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x)
+{
+    eg_worker *w = c->worker;
+    const eg_part *part = outputs_part(w->e);
+    eg_node *features = eg_net_features(w->net, g, x);
+    if (!part)
+        return eg_net_head(w->net, g, features);
+    int64_t n_tasks = w->feed->n_tasks;
+    if (!w->tasks)
+        w->tasks = eg_input(g, EG_OUTPUTS_MET, eg_dims(n_tasks));
+    eg_node *none = eg_constant(g, eg_dims(eg_node_shape(x).dim[0], n_tasks), 0);
+    return part->method->outputs(part->options, w->net, g, features, eg_add(g, none, w->tasks));
+}
+
+void eg_outputs_clear(eg_worker *w)
+{
+    if (eg_net_spec_of(w->net)->side)
+        memset(w->grad, 0, w->client.n_params * sizeof *w->grad);
+}
+
+/* The tasks of the client's stages up to this one: open [n_tasks]. */
+static void outputs_open_met(const eg_client *c, int64_t n_tasks, float *open)
+{
+    memset(open, 0, (size_t)n_tasks * sizeof *open);
+    for (int64_t stage = 0; stage <= c->view.stage; stage++) {
+        int64_t n;
+        const eg_span *spans = eg_scenario_spans(c->scenario, c->id, stage, &n);
+        for (int64_t k = 0; k < n; k++)
+            open[spans[k].task] = 1;
+    }
+}
+
+/* Copies the first of n rows [n_tasks] into the others. */
+static void outputs_repeat(float *open, int64_t n, int64_t n_tasks)
+{
+    for (int64_t i = 1; i < n; i++)
+        memcpy(open + i * n_tasks, open, (size_t)n_tasks * sizeof *open);
+}
+
+void eg_outputs_tell(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
+                     int64_t rows)
+{
+    int64_t n_tasks = w->feed->n_tasks;
+    float *open = eg_plan_input(plan, EG_OUTPUTS_OPEN); /* [rows, n_tasks] */
+    float *met = eg_plan_input(plan, EG_OUTPUTS_MET);   /* [n_tasks] */
+    if (met)
+        outputs_open_met(&w->client, n_tasks, met);
+    if (!open)
+        return;
+    memset(open, 0, (size_t)(n * n_tasks) * sizeof *open);
+    for (int64_t i = 0; i < n; i++)
+        open[i * n_tasks + samples[i].task] = 1;
+    if (rows > n) {
+        outputs_open_met(&w->client, n_tasks, open + n * n_tasks);
+        outputs_repeat(open + n * n_tasks, rows - n, n_tasks);
+    }
+}
+
+void eg_outputs_ask(eg_worker *w, eg_plan *plan, const eg_exam *exam, int64_t rows)
+{
+    int64_t n_tasks = w->feed->n_tasks;
+    float *open = eg_plan_input(plan, EG_OUTPUTS_OPEN); /* [rows, n_tasks] */
+    float *told = eg_plan_input(plan, EG_OUTPUTS_TOLD);
+    if (!open)
+        return;
+    for (int64_t t = 0; t < n_tasks; t++) { /* before the first round nothing is learned */
+        open[t] =
+            exam->period == 0 || eg_scenario_learned(w->feed->scenario, t) <= exam->period;
+        told[t] = t == exam->task;
+    }
+    outputs_repeat(open, rows, n_tasks);
+    outputs_repeat(told, rows, n_tasks);
+}

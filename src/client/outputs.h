@@ -1,0 +1,36 @@
+/* outputs.h - what the network puts out: its head's outputs, or those a part makes of features.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_OUTPUTS_H
+#define EG_OUTPUTS_H
+
+#include "client/worker.h"
+
+/* Inputs [n, n_tasks] that say which tasks a row may be of: as far as is known without being
+ * told, and in a test of task-IL. They are there only if a part makes outputs. */
+#define EG_OUTPUTS_OPEN "open tasks"
+#define EG_OUTPUTS_TOLD "told tasks"
+/* The same for rows apart from the batch: [n_tasks], one for all of them. */
+#define EG_OUTPUTS_MET "met tasks"
+
+/* Whether a part makes outputs. */
+bool eg_outputs_own(const eg_experiment *e);
+
+/* Records outputs [n, n_classes] of features [n, d]; tasks is the input's name. */
+eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
+                           const char *tasks);
+
+/* Says which tasks the rows of a plan are of: the first n are samples; of the others, which
+ * come from a memory, only that they are of the client's tasks so far. */
+void eg_outputs_tell(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
+                     int64_t rows);
+
+/* With two heads a graph may leave one out, and a run leaves its gradient as it was: before
+ * each run it is made zero. */
+void eg_outputs_clear(eg_worker *w);
+
+/* What eg_outputs_tell says, for the rows of a test: of a task learned by now, and of the
+ * exam's. */
+void eg_outputs_ask(eg_worker *w, eg_plan *plan, const eg_exam *exam, int64_t rows);
+
+#endif

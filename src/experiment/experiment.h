@@ -1,0 +1,79 @@
+/* experiment.h - an experiment file, resolved: everything a run is a function of, but its seed.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Every setting goes through one setter, "train.lr" = "0.1", whether it comes from the file,
+ * from a run's overrides or from --set.
+ */
+#ifndef EG_EXPERIMENT_H
+#define EG_EXPERIMENT_H
+
+#include <engram/experiment.h>
+#include <engram/method.h>
+
+#include "base/base.h"
+
+enum { EG_MAX_PARTS = 8, EG_MAX_SOURCES = 16 };
+
+/* Of "all|seen|client|task". */
+typedef enum eg_classes {
+    EG_CLASSES_ALL,
+    EG_CLASSES_SEEN,
+    EG_CLASSES_CLIENT,
+    EG_CLASSES_TASK
+} eg_classes;
+
+typedef struct eg_server_opts {
+    int weights; /* of "samples|uniform" */
+    int bn;      /* of "average|keep" */
+    int64_t min_clients;
+    int64_t interval; /* rounds from one download to the next */
+} eg_server_opts;
+
+typedef struct eg_eval_opts {
+    int every;   /* of "task|round" */
+    int classes; /* eg_classes: the answers a model may give */
+    int64_t samples;
+} eg_eval_opts;
+
+typedef struct eg_memory_opts {
+    int kind; /* eg_memory_kind */
+    int64_t size;
+    int insert; /* of "always|once" */
+} eg_memory_opts;
+
+/* How images are prepared, beside what the data set's own options say. */
+typedef struct eg_data_opts {
+    double share;           /* of every class's images that are used */
+    int64_t size, channels; /* 0: as they are */
+    /* Of normalisation: a number for all channels, or a list with one for each. */
+    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
+    int64_t crop, cutout;
+    bool flip;
+} eg_data_opts;
+
+/* A part of the method with its options as set. */
+typedef struct eg_part {
+    const eg_method *method;
+    void *options; /* method->size bytes: the state's beginning */
+} eg_part;
+
+struct eg_experiment {
+    char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE], model[EG_OPT_TEXT_SIZE];
+    char model_options[1024];
+    double scale; /* the share of rounds and rows that is used */
+    eg_spec *spec;
+    size_t n_sources;
+    const eg_dataset *sets[EG_MAX_SOURCES];
+    void *set_options[EG_MAX_SOURCES];
+    eg_data_opts data;
+    eg_memory_opts memory;
+    eg_train_opts train;
+    eg_server_opts server;
+    eg_eval_opts eval;
+    size_t n_parts;
+    eg_part parts[EG_MAX_PARTS];
+    char *resolved; /* the text that config.yaml holds */
+    char sha256[65];
+};
+
+#endif

@@ -1,0 +1,256 @@
+/* experiment_test.c - a resolved experiment is an experiment file; a run folder goes on alone.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "files.h"
+#include "test.h"
+
+#include <engram/fed.h>
+
+#include "experiment/experiment.h"
+#include "io/file.h"
+#include "io/json.h"
+
+static char folder[FILES_PATH];
+
+static const char base[] = "name: it's a test\n"
+                           "data:\n"
+                           "- {name: blobs, train: 400, test: 80, classes: 4, mean: 0.1}\n"
+                           "- {name: blobs, train: 200, test: 40, classes: 4, spread: 0.2}\n"
+                           "model: {name: mlp, depth: 1, width: 16}\n"
+                           "scenario:\n"
+                           "  kind: domain-sources\n"
+                           "  clients: 4\n"
+                           "  rounds: 2\n"
+                           "  partition: {kind: dirichlet, alpha: 0.7}\n"
+                           "memory: {kind: reservoir, size: 20}\n"
+                           "er: {batch: 5}\n"
+                           "runs:\n"
+                           "- {label: \"a 'b'\", method: [er, fedprox], published: {aia: 3}}\n"
+                           "- {label: plain, method: fedavg, overrides: {train: {lr: 0.2}}}\n";
+
+/* Loads folder/t.yaml with one more setting, which may be NULL. */
+static eg_experiment *load(const char *label, const char *set)
+{
+    char file[FILES_PATH * 2];
+    eg_experiment *e;
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
+    return e;
+}
+
+/* What it resolves to, given as a file, resolves to the same text. */
+static void check_settles(const eg_experiment *e)
+{
+    const char *text = eg_experiment_text(e);
+    char file[FILES_PATH * 2];
+    eg_experiment *again;
+    snprintf(file, sizeof file, "%s/again.yaml", folder);
+    files_write(folder, "again.yaml", text, strlen(text));
+    assert_ok(eg_experiment_load(file, NULL, 0, NULL, &again));
+    assert_string_equal(eg_experiment_text(again), text);
+    assert_string_equal(eg_experiment_sha256(again), eg_experiment_sha256(e));
+    assert_string_equal(eg_experiment_label(again), eg_experiment_label(e));
+    eg_experiment_free(again);
+}
+
+static void test_a_resolved_experiment_resolves_to_itself(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {NULL, "model.depth=2", "train.lr=1e-7", "data.size=8",
+                                       "server.interval=3"};
+    files_write(folder, "t.yaml", base, sizeof base - 1);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        eg_experiment *e = load("a 'b'", sets[i]), *other = load("plain", sets[i]);
+        check_settles(e);
+        check_settles(other);
+        assert_string_not_equal(eg_experiment_sha256(e), eg_experiment_sha256(other));
+        eg_experiment_free(e);
+        eg_experiment_free(other);
+    }
+}
+
+static void test_every_scenario_of_the_papers_resolves_to_itself(void **state)
+{
+    (void)state;
+    DIR *d = opendir("experiments/scenarios");
+    int n = 0;
+    assert_non_null(d);
+    for (struct dirent *f; (f = readdir(d));) {
+        char path[FILES_PATH], text[8192];
+        unsigned char *bytes;
+        size_t length;
+        if (!strstr(f->d_name, ".yaml"))
+            continue;
+        snprintf(path, sizeof path, "experiments/scenarios/%.200s", f->d_name);
+        assert_ok(eg_file_read(path, sizeof text / 2, &bytes, &length));
+        char *data = strstr((char *)bytes, "\ndata:");
+        assert_non_null(data);
+        data[1] = '#'; /* pictures have no part in this, and may not be there */
+        int size =
+            snprintf(text, sizeof text, "%s\ndata: blobs\nruns: [{label: x, method: er}]\n",
+                     (const char *)bytes);
+        free(bytes);
+        files_write(folder, "t.yaml", text, (size_t)size);
+        eg_experiment *e = load(NULL, "memory.kind=window");
+        check_settles(e);
+        eg_experiment_free(e);
+        n++;
+    }
+    closedir(d);
+    assert_true(n > 50);
+}
+
+static void test_a_model_option_is_checked_where_it_stands(void **state)
+{
+    (void)state;
+    static const char bad[] = "name: t\n"
+                              "data: blobs\n"
+                              "model: {name: mlp, depth: -1}\n"
+                              "runs: [{label: a, method: fedavg}]\n";
+    char file[FILES_PATH * 2];
+    eg_experiment *e;
+    files_write(folder, "t.yaml", bad, sizeof bad - 1);
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_fails(eg_experiment_load(file, "a", 0, NULL, &e), EG_EINVAL, "t.yaml:3:");
+}
+
+static bool stop_at_once(void *context, const eg_progress *p)
+{
+    (void)context, (void)p;
+    return false;
+}
+
+static void read_hash(const char *run, char out[65])
+{
+    char file[FILES_PATH * 2];
+    eg_json *summary;
+    const char *hash;
+    snprintf(file, sizeof file, "%s/summary.json", run);
+    assert_ok(eg_json_load(file, &summary));
+    assert_ok(eg_json_text(eg_json_get(summary, "params_sha256"), &hash));
+    snprintf(out, 65, "%s", hash);
+    eg_json_free(summary);
+}
+
+/* Begins a run of t.yaml in a folder, and lets it go on for a round only. */
+static void begin(const char *out, char path[512])
+{
+    bool stopped;
+    eg_experiment *e = load("plain", NULL);
+    assert_ok(eg_experiment_run(
+        e, &(eg_run_how){.seed = 7, .workers = 1, .out = out, .progress = stop_at_once}, path,
+        &stopped));
+    assert_true(stopped);
+    eg_experiment_free(e);
+}
+
+/* Goes on with what is in a folder alone. */
+static void go_on(const char *at, char hash[65])
+{
+    char path[512];
+    bool stopped;
+    uint64_t seed;
+    eg_experiment *e;
+    assert_ok(eg_experiment_of_folder(at, &e, &seed));
+    assert_int_equal(seed, 7);
+    assert_ok(eg_experiment_run(
+        e, &(eg_run_how){.seed = seed, .workers = 1, .resume = true, .folder = at}, path,
+        &stopped));
+    assert_string_equal(path, at);
+    read_hash(at, hash);
+    eg_experiment_free(e);
+}
+
+static void test_a_run_folder_goes_on_alone_even_renamed(void **state)
+{
+    (void)state;
+    char out[FILES_PATH * 2], path[512], moved[FILES_PATH * 2], hash[65], want[65];
+    bool stopped;
+    files_write(folder, "t.yaml", base, sizeof base - 1);
+    snprintf(out, sizeof out, "%s/whole", folder);
+    eg_experiment *e = load("plain", NULL);
+    assert_ok(eg_experiment_run(e, &(eg_run_how){.seed = 7, .workers = 1, .out = out}, path,
+                                &stopped));
+    read_hash(path, want);
+    eg_experiment_free(e);
+    snprintf(out, sizeof out, "%s/begun", folder);
+    begin(out, path);
+    go_on(path, hash);
+    assert_string_equal(hash, want);
+    snprintf(out, sizeof out, "%s/begun-too", folder);
+    snprintf(moved, sizeof moved, "%s/moved", folder);
+    begin(out, path);
+    assert_int_equal(rename(path, moved), 0);
+    go_on(moved, hash);
+    assert_string_equal(hash, want);
+}
+
+static void test_a_folder_without_events_is_known_by_its_name(void **state)
+{
+    (void)state;
+    char out[FILES_PATH * 2], path[512], events[FILES_PATH * 2];
+    uint64_t seed;
+    eg_experiment *e;
+    files_write(folder, "t.yaml", base, sizeof base - 1);
+    snprintf(out, sizeof out, "%s/early-s3", folder);
+    begin(out, path);
+    snprintf(events, sizeof events, "%s/metrics.jsonl", path);
+    assert_int_equal(truncate(events, 20), 0); /* half a line */
+    assert_ok(eg_experiment_of_folder(path, &e, &seed));
+    assert_int_equal(seed, 7);
+    eg_experiment_free(e);
+    snprintf(out, sizeof out, "%s/nameless", folder);
+    assert_int_equal(rename(path, out), 0);
+    assert_fails(eg_experiment_of_folder(out, &e, &seed), EG_EFORMAT, "tell the seed");
+}
+
+static void test_what_cannot_be_resumed_is_said(void **state)
+{
+    (void)state;
+    static const char damaged[] = "name: [\n", changed[] = "name: other\n"
+                                                           "data: blobs\n"
+                                                           "runs: [{label: a, method: er}]\n"
+                                                           "memory: {kind: window}\n";
+    char out[FILES_PATH * 2], path[512];
+    uint64_t seed;
+    eg_experiment *e;
+    files_write(folder, "t.yaml", base, sizeof base - 1);
+    snprintf(out, sizeof out, "%s/nowhere", folder);
+    assert_fails(eg_experiment_of_folder(out, &e, &seed), EG_ENOENT, "no such run");
+    assert_fails(eg_experiment_of_folder(folder, &e, &seed), EG_ENOENT, "no config.yaml");
+    snprintf(out, sizeof out, "%s/wrong", folder);
+    begin(out, path);
+    files_write(path, "config.yaml", damaged, sizeof damaged - 1);
+    assert_fails(eg_experiment_of_folder(path, &e, &seed), EG_EFORMAT, "config.yaml:");
+    files_write(path, "config.yaml", changed, sizeof changed - 1);
+    assert_fails(eg_experiment_of_folder(path, &e, &seed), EG_EFORMAT, "began with");
+    files_write(path, "summary.json", "{}", 2);
+    assert_fails(eg_experiment_of_folder(path, &e, &seed), EG_EINVAL, "is finished");
+}
+
+static int open_folder(void **state)
+{
+    (void)state;
+    files_folder(folder);
+    return 0;
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_resolved_experiment_resolves_to_itself),
+        cmocka_unit_test(test_every_scenario_of_the_papers_resolves_to_itself),
+        cmocka_unit_test(test_a_model_option_is_checked_where_it_stands),
+        cmocka_unit_test(test_a_run_folder_goes_on_alone_even_renamed),
+        cmocka_unit_test(test_a_folder_without_events_is_known_by_its_name),
+        cmocka_unit_test(test_what_cannot_be_resumed_is_said),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}

@@ -1,0 +1,153 @@
+/* feed.c - loading a run's data and preparing each task's recipe.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "experiment/feed.h"
+
+#include "experiment/scale.h"
+#include "experiment/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static eg_status feed_prepare(eg_table *t, const eg_data_opts *o)
+{
+    if (o->channels)
+        EG_TRY(eg_table_set_channels(t, o->channels));
+    return o->size ? eg_table_resize(t, o->size, o->size) : EG_OK;
+}
+
+static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_feed *f)
+{
+    for (size_t i = 0; i < e->n_sources; i++, f->n_sources++) {
+        for (int split = EG_TRAIN; split <= EG_TEST; split++) {
+            eg_table *t = split == EG_TRAIN ? &f->train[i] : &f->test[i];
+            EG_TRY(eg_dataset_load(e->sets[i], e->set_options[i], from, (eg_split)split, t));
+            EG_TRY(eg_scale_table(t, e->scale * e->data.share));
+            EG_TRY(feed_prepare(t, &e->data));
+        }
+        EG_TRY(eg_table_same_shape(&f->train[0], e->sets[0]->name, &f->train[i],
+                                   e->sets[i]->name));
+        EG_TRY(
+            eg_table_same_shape(&f->train[i], e->sets[i]->name, &f->test[i], "its test set"));
+        f->labels[i] = (eg_labels){.n_train = f->train[i].n,
+                                   .n_test = f->test[i].n,
+                                   .classes = f->train[i].classes,
+                                   .train = f->train[i].y,
+                                   .test = f->test[i].y,
+                                   .group = f->train[i].group};
+    }
+    f->channels = f->train[0].channels;
+    f->height = f->train[0].height;
+    f->width = f->train[0].width;
+    f->sample = (size_t)(f->channels * f->height * f->width);
+    return EG_OK;
+}
+
+/* The pixels of a permutation task, as a transform wants them. */
+static eg_status feed_permutation(const eg_task *task, size_t n, int32_t **out)
+{
+    int64_t *wide;
+    EG_TRY(eg_alloc(n, sizeof *wide, &wide));
+    eg_status s = eg_alloc(n, sizeof **out, out);
+    if (s == EG_OK) {
+        eg_task_permutation(task, n, wide);
+        for (size_t i = 0; i < n; i++)
+            (*out)[i] = (int32_t)wide[i];
+    }
+    free(wide);
+    return s;
+}
+
+static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
+{
+    const eg_task *task = eg_scenario_task(f->scenario, t);
+    eg_transform how = {0};
+    int32_t *permutation = NULL;
+    EG_TRY(eg_experiment_norm(&e->data, &how));
+    if (task->warp == EG_WARP_ROTATE)
+        how.angle = task->angle;
+    if (task->warp == EG_WARP_PERMUTE)
+        EG_TRY(feed_permutation(task, (size_t)(f->height * f->width), &permutation));
+    how.permutation = permutation;
+    eg_status s = eg_recipe_new(&how, &f->test[task->source], &f->judge[t]);
+    how.pad = e->data.crop;
+    how.flip = e->data.flip;
+    how.cutout = e->data.cutout;
+    if (s == EG_OK)
+        s = eg_recipe_new(&how, &f->train[task->source], &f->learn[t]);
+    free(permutation);
+    return s;
+}
+
+eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_labels *labels,
+                           size_t n, eg_scenario **out)
+{
+    eg_spec *less;
+    if (e->scale >= 1)
+        return eg_scenario_new(e->spec, seed, labels, n, out);
+    EG_TRY(eg_blame(eg_scale_spec(e->spec, e->scale, labels, n, &less), "scale %g", e->scale));
+    eg_status s = eg_scenario_new(less, seed, labels, n, out);
+    eg_spec_free(less);
+    return eg_blame(s, "scale %g", e->scale);
+}
+
+static eg_status feed_fill(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                           eg_feed *f)
+{
+    EG_TRY(feed_load(e, &(eg_origin){.dir = data_dir, .seed = seed}, f));
+    EG_TRY(eg_feed_scenario(e, seed, f->labels, f->n_sources, &f->scenario));
+    f->n_tasks = eg_scenario_n_tasks(f->scenario);
+    EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->learn));
+    EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->judge));
+    for (int64_t t = 0; t < f->n_tasks; t++)
+        EG_TRY(feed_recipes(e, f, t));
+    return EG_OK;
+}
+
+eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                       eg_feed *out)
+{
+    memset(out, 0, sizeof *out);
+    eg_status s = feed_fill(e, seed, data_dir, out);
+    if (s != EG_OK)
+        eg_feed_close(out);
+    return s;
+}
+
+void eg_feed_close(eg_feed *f)
+{
+    for (int64_t t = 0; t < f->n_tasks; t++) {
+        if (f->learn)
+            eg_recipe_free(f->learn[t]);
+        if (f->judge)
+            eg_recipe_free(f->judge[t]);
+    }
+    free(f->learn);
+    free(f->judge);
+    eg_scenario_free(f->scenario);
+    for (size_t i = 0; i < EG_MAX_SOURCES; i++) {
+        eg_table_fini(&f->train[i]);
+        eg_table_fini(&f->test[i]);
+    }
+    memset(f, 0, sizeof *f);
+}
+
+void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
+                   float *labels)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const eg_sample *s = &samples[i];
+        const eg_table *t = &f->train[eg_scenario_task(f->scenario, s->task)->source];
+        eg_recipe_fill(f->learn[s->task], t, &s->id, 1, rng, x + (size_t)i * f->sample);
+        labels[i] = (float)t->y[s->id];
+    }
+}
+
+void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
+                  int32_t *labels)
+{
+    const eg_table *t = &f->test[eg_scenario_task(f->scenario, task)->source];
+    eg_recipe_fill(f->judge[task], t, ids, (size_t)n, NULL, x);
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = t->y[ids[i]];
+}

@@ -1,0 +1,39 @@
+/* feed.h - the data of a run: tables in memory, one recipe a task, rows into batches.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Read-only once opened, so that workers share it.
+ */
+#ifndef EG_FEED_H
+#define EG_FEED_H
+
+#include <engram/transform.h>
+
+#include "experiment/experiment.h"
+
+typedef struct eg_feed {
+    size_t n_sources;
+    eg_table train[EG_MAX_SOURCES], test[EG_MAX_SOURCES];
+    eg_labels labels[EG_MAX_SOURCES];
+    eg_scenario *scenario;
+    int64_t n_tasks;
+    eg_recipe **learn, **judge; /* [n_tasks]: with and without random changes */
+    int64_t channels, height, width;
+    size_t sample; /* floats of one */
+} eg_feed;
+
+eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                       eg_feed *out);
+void eg_feed_close(eg_feed *f);
+
+/* The scenario of the experiment, or of the smaller one that is tried. */
+eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_labels *labels,
+                           size_t n, eg_scenario **out);
+
+/* Fills rows of a training batch; rng serves crops and flips. */
+void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
+                   float *labels);
+/* Fills test rows of one task. */
+void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
+                  int32_t *labels);
+
+#endif

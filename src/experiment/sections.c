@@ -1,0 +1,86 @@
+/* sections.c - the settings of an experiment file that no component owns, section by section.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "experiment/sections.h"
+
+#include "experiment/experiment.h"
+
+// clang-format off
+const eg_opt eg_settings_of_all[] = {
+    EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment; memories and caches keep their sizes"),
+    EG_OPT_END,
+};
+static const eg_opt sections_train[] = {
+    EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
+    EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
+    EG_OPT_CHOICE(eg_train_opts, optimizer, 0, "how weights are updated", "sgd|adam|adamw"),
+    EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0,
+                  "of a client: fresh each round, or kept from its last one", "fresh|keep"),
+    EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
+    EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
+    EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),
+    EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
+                  "all|seen|client|task"),
+    EG_OPT_END,
+};
+static const eg_opt sections_server[] = {
+    EG_OPT_CHOICE(eg_server_opts, weights, 0, "of clients in the mean: by samples, or all alike",
+                  "samples|uniform"),
+    EG_OPT_CHOICE(eg_server_opts, bn, 0, "batch-norm statistics: averaged, or the server's kept",
+                  "average|keep"),
+    EG_OPT_INT(eg_server_opts, interval, 1, 1, 1e6, "rounds clients go on from their own model; 1: none"),
+    EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
+    EG_OPT_END,
+};
+static const eg_opt sections_eval[] = {
+    EG_OPT_CHOICE(eg_eval_opts, every, 0, "full tests after each task; or a curve too, each round",
+                  "task|round"),
+    EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples a task for the curve"),
+    EG_OPT_CHOICE(eg_eval_opts, classes, 0, "answers a model may give: all; classes any client met, or the model's own client; the test task's",
+                  "all|seen|client|task"),
+    EG_OPT_END,
+};
+static const eg_opt sections_memory[] = {
+    EG_OPT_CHOICE(eg_memory_opts, kind, 0, "what a client keeps of its past",
+                  "none|reservoir|window|random"),
+    EG_OPT_INT(eg_memory_opts, size, 200, 1, 1e9, "rows it holds"),
+    EG_OPT_CHOICE(eg_memory_opts, insert, 0, "every batch is offered, or each sample once a stage",
+                  "always|once"),
+    EG_OPT_END,
+};
+const eg_opt eg_settings_of_data[] = {
+    EG_OPT_REAL(eg_data_opts, share, 1, 1e-6, 1, "of every class's images, for training and for testing, that are used"),
+    EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
+    EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
+    EG_OPT_TEXT(eg_data_opts, mean, "0", "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
+    EG_OPT_TEXT(eg_data_opts, std, "1", "what they are divided by then; a number, or one for each channel"),
+    EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
+    EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
+    EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
+    EG_OPT_END,
+};
+// clang-format on
+
+const eg_section eg_sections[] = {
+    {"memory", "the past a client keeps", sections_memory, offsetof(eg_experiment, memory)},
+    {"train", "local training", sections_train, offsetof(eg_experiment, train)},
+    {"server", "how the clients' models become one", sections_server,
+     offsetof(eg_experiment, server)},
+    {"eval", "how models are tested", sections_eval, offsetof(eg_experiment, eval)},
+    {NULL, NULL, NULL, 0},
+};
+
+bool eg_experiment_settings(size_t i, eg_member *out)
+{
+    enum { N_PLAIN = sizeof eg_sections / sizeof *eg_sections - 1 };
+    static const eg_member rest[] = {
+        {"data", "the images, beside the data set's own options", eg_settings_of_data},
+        {"experiment", "at the top of the file, in no section", eg_settings_of_all},
+    };
+    if (i >= N_PLAIN + sizeof rest / sizeof *rest)
+        return false;
+    *out = i < N_PLAIN
+               ? (eg_member){eg_sections[i].name, eg_sections[i].help, eg_sections[i].opts}
+               : rest[i - N_PLAIN];
+    return true;
+}

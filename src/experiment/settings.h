@@ -1,0 +1,24 @@
+/* settings.h - how an experiment is put together: by its file's reader, key by key.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_SETTINGS_H
+#define EG_SETTINGS_H
+
+#include <engram/transform.h>
+
+#include "experiment/experiment.h"
+
+eg_status eg_experiment_new(eg_experiment **out);
+/* Parts come first, then settings; a data source's name before its options. */
+eg_status eg_experiment_add_part(eg_experiment *e, const char *word);
+eg_status eg_experiment_add_source(eg_experiment *e, const char *word);
+/* "train.lr" = "0.1"; "data" or "model" alone is the name. */
+eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
+/* What no single setting can tell: parts that exclude each other or lack something. */
+eg_status eg_experiment_check(const eg_experiment *e);
+/* The means and deviations of the data's options, into a transform. */
+eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how);
+/* Writes the resolved text and its hash. */
+eg_status eg_experiment_resolve(eg_experiment *e);
+
+#endif

@@ -1,0 +1,205 @@
+/* run_folder.c - a run's folder: made whole, opened again, appended to.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "log/run_folder_private.h"
+
+#include "io/disk.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct eg_run_folder {
+    char *path, *metrics;
+    int fd;           /* of metrics.jsonl */
+    int64_t position; /* its length */
+};
+
+/* A printed path; free() *out. */
+static eg_status run_join(const char *folder, const char *name, char **out)
+{
+    size_t n = strlen(folder) + strlen(name) + 2;
+    *out = malloc(n);
+    if (!*out)
+        return eg_fail(EG_ENOMEM, "%s: no memory for a path", folder);
+    snprintf(*out, n, "%s/%s", folder, name);
+    return EG_OK;
+}
+
+eg_status eg_run_folder_path(const char *runs, const char *name, const char *label,
+                             int64_t seed, const char *config_sha256, char **out)
+{
+    *out = NULL;
+    size_t n = strlen(name) + strlen(label) + 48;
+    char *text = malloc(n);
+    if (!text)
+        return eg_fail(EG_ENOMEM, "no memory for a path");
+    snprintf(text, n, "%s-%s-s%lld-%.8s", name, label, (long long)seed, config_sha256);
+    static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "._+-";
+    for (char *c = text; *c; c++)
+        if (!strchr(fit, *c) || (*c == '.' && c == text))
+            *c = '_';
+    eg_status status = run_join(runs, text, out);
+    free(text);
+    return status;
+}
+
+void eg_run_folder_free(eg_run_folder *f)
+{
+    if (!f)
+        return;
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->path);
+    free(f->metrics);
+    free(f);
+}
+
+/* Makes a folder with config.yaml and an empty metrics.jsonl in it, on disk. */
+static eg_status run_fill(const char *folder, const char *config)
+{
+    char *paths[3] = {NULL, NULL, (char *)folder};
+    EG_TRY(eg_disk_make_folder(folder));
+    eg_status status = run_join(folder, "config.yaml", &paths[0]);
+    if (status == EG_OK)
+        status = run_join(folder, EG_RUN_METRICS, &paths[1]);
+    if (status == EG_OK)
+        status = eg_file_create(paths[0], config, strlen(config));
+    if (status == EG_OK)
+        status = eg_file_create(paths[1], "", 0);
+    if (status == EG_OK)
+        status = eg_disk_sync(paths, 3);
+    if (status != EG_OK) {
+        for (int i = 0; i < 2 && paths[i]; i++)
+            unlink(paths[i]);
+        rmdir(folder);
+    }
+    free(paths[0]);
+    free(paths[1]);
+    return status;
+}
+
+eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder **out)
+{
+    struct stat info;
+    *out = NULL;
+    if (stat(path, &info) == 0)
+        return eg_fail(EG_EINVAL, "%s: is there already; resume it or remove it", path);
+    char *draft = malloc(strlen(path) + 32);
+    if (!draft)
+        return eg_fail(EG_ENOMEM, "%s: no memory for a path", path);
+    snprintf(draft, strlen(path) + 32, "%s.%ld.tmp", path, (long)getpid());
+    eg_status status = run_fill(draft, config);
+    if (status == EG_OK && rename(draft, path) != 0)
+        status = eg_file_fail(path, "the folder cannot be made");
+    free(draft);
+    return status == EG_OK ? eg_run_folder_open(path, 0, out) : status;
+}
+
+eg_status eg_run_folder_lock(const char *path, int *out)
+{
+    char *metrics;
+    EG_TRY(run_join(path, EG_RUN_METRICS, &metrics));
+    int fd = open(metrics, O_RDONLY | O_CLOEXEC);
+    eg_status status = fd >= 0 ? EG_OK : eg_file_fail(metrics, "cannot be opened");
+    free(metrics);
+    if (status == EG_OK && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        status = errno == EWOULDBLOCK
+                     ? eg_fail(EG_EINVAL, "%s: another process carries out this run", path)
+                     : eg_file_fail(path, "cannot be locked");
+        close(fd);
+        return status;
+    }
+    *out = fd;
+    return status;
+}
+
+static eg_status run_cut(eg_run_folder *f, int64_t position)
+{
+    struct stat info;
+    f->fd = open(f->metrics, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (f->fd < 0 || fstat(f->fd, &info) != 0)
+        return eg_file_fail(f->metrics, "cannot be opened");
+    if (info.st_size < position)
+        return eg_fail(EG_EFORMAT, "%s: %lld bytes, fewer than the checkpoint's %lld",
+                       f->metrics, (long long)info.st_size, (long long)position);
+    if (ftruncate(f->fd, position) != 0)
+        return eg_file_fail(f->metrics, "cannot be cut");
+    f->position = position;
+    return EG_OK;
+}
+
+eg_status eg_run_folder_open(const char *path, int64_t position, eg_run_folder **out)
+{
+    *out = NULL;
+    eg_run_folder *f = calloc(1, sizeof *f);
+    if (!f)
+        return eg_fail(EG_ENOMEM, "%s: no memory for a run", path);
+    f->fd = -1;
+    f->path = strdup(path);
+    eg_status status = f->path ? run_join(path, EG_RUN_METRICS, &f->metrics)
+                               : eg_fail(EG_ENOMEM, "%s: no memory for a run", path);
+    if (status == EG_OK)
+        status = run_cut(f, position);
+    if (status == EG_OK)
+        *out = f;
+    else
+        eg_run_folder_free(f);
+    return status;
+}
+
+const char *eg_run_folder_name(const eg_run_folder *f)
+{
+    return f->path;
+}
+
+eg_status eg_run_folder_file(const eg_run_folder *f, const char *name, char **out)
+{
+    return run_join(f->path, name, out);
+}
+
+eg_status eg_run_folder_sync(eg_run_folder *f, int64_t *position)
+{
+    if (fsync(f->fd) != 0)
+        return eg_file_fail(f->metrics, "cannot be brought to disk");
+    *position = f->position;
+    return EG_OK;
+}
+
+/* One write a line, so that who reads along sees whole lines. */
+static eg_status run_put(eg_run_folder *f, const char *line, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t put = write(f->fd, line + done, n - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            eg_status status = eg_file_fail(f->metrics, "cannot be written");
+            if (ftruncate(f->fd, f->position) != 0)
+                return status; /* half a line stays; the next open cuts it off */
+            return status;
+        }
+        done += (size_t)put;
+    }
+    f->position += (int64_t)n;
+    return EG_OK;
+}
+
+eg_status eg_run_append(eg_run_folder *f, const eg_json *event)
+{
+    char *line;
+    size_t n;
+    EG_TRY(eg_json_print(event, 0, &line, &n));
+    line[n++] = '\n'; /* over the closing zero */
+    eg_status status = run_put(f, line, n);
+    free(line);
+    return status;
+}
