@@ -397,6 +397,10 @@ static eg_status worker_become(eg_worker *w, const eg_turn *t)
     c->told_boundary = t->told_boundary;
     c->has_trained = t->view.left >= 0;
     c->step = 0, c->epoch = 0, c->loss = 0, c->n_batches = 0;
+    /* No plan writes the gaps between tensors. What a client that diverged left there must not
+     * reach the next one. */
+    memset(w->grad, 0, c->n_params * sizeof *w->grad);
+    memset(w->beside, 0, c->n_params * sizeof *w->beside);
     eg_worker_meet(w, t);
     EG_TRY(worker_restore(w, t));
     WORKER_EACH(w, download, c, t->down);

@@ -138,7 +138,8 @@ void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng
     for (int64_t i = 0; i < n; i++) {
         const eg_sample *s = &samples[i];
         const eg_table *t = &f->train[eg_scenario_task(f->scenario, s->task)->source];
-        eg_recipe_fill(f->learn[s->task], t, &s->id, 1, rng, x + (size_t)i * f->sample);
+        const eg_recipe *r = rng ? f->learn[s->task] : f->judge[s->task];
+        eg_recipe_fill(r, t, &s->id, 1, rng, x + (size_t)i * f->sample);
         labels[i] = (float)t->y[s->id];
     }
 }

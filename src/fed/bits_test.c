@@ -58,8 +58,8 @@ static void run_row(const row *r, int workers, int64_t stop, char hash[65])
     char text[4096], file[FILES_PATH * 2], path[512];
     size_t n_set = 0;
     eg_experiment *e;
-    int n = snprintf(text, sizeof text, "%sruns: [{label: a, method: %s}]\n", *r->base,
-                     r->method);
+    int n =
+        snprintf(text, sizeof text, "%sruns: [{label: a, method: %s}]\n", *r->base, r->method);
     files_write(folder, "t.yaml", text, (size_t)n);
     snprintf(file, sizeof file, "%s/t.yaml", folder);
     while (n_set < 4 && r->set[n_set])

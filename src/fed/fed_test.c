@@ -26,18 +26,41 @@ static const char *const base_text = "name: t\n"
                                      "  partition: {kind: iid}\n"
                                      "memory: {kind: reservoir, size: 20}\n"
                                      "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+                                     "re_fed: {lr: 0.1}\n"
                                      "runs:\n";
+
+/* The same with images. */
+static const char *const image_text = "name: t\n"
+                                      "data: {name: glyphs, train: 80, test: 20, classes: 4, "
+                                      "size: 8, std: 0.5}\n"
+                                      "model: {name: mlp, depth: 1, width: 8}\n"
+                                      "scenario:\n"
+                                      "  kind: class-incremental\n"
+                                      "  clients: 2\n"
+                                      "  tasks: 2\n"
+                                      "  rounds: 2\n"
+                                      "  partition: {kind: iid}\n"
+                                      "memory: {kind: reservoir, size: 20}\n"
+                                      "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+                                      "re_fed: {size: 30, epochs: 2}\n"
+                                      "runs:\n";
 
 typedef struct outcome {
     char hash[65];
     double accuracy;
 } outcome;
 
-static void write_experiment(const char *runs)
+static void write_with(const char *base, const char *runs)
 {
     char text[4096];
-    int n = snprintf(text, sizeof text, "%s%s", base_text, runs);
+    int n = snprintf(text, sizeof text, "%s%s", base, runs);
+    assert_true(n > 0 && n < (int)sizeof text);
     files_write(folder, "t.yaml", text, (size_t)n);
+}
+
+static void write_experiment(const char *runs)
+{
+    write_with(base_text, runs);
 }
 
 /* Runs a label to its end, as runs_run does. */
@@ -54,14 +77,31 @@ static outcome run_label(const char *label, const char *set, int workers, int64_
     return o;
 }
 
-static void test_every_method_repeats_resumes_and_shares_work(void **state)
+/* A run of every method, labelled by its name. */
+static void write_every_method(const char *base)
 {
-    (void)state;
     char runs[4096] = "";
     for (const eg_method *const *m = eg_methods; *m; m++)
         snprintf(runs + strlen(runs), sizeof runs - strlen(runs), "- {label: %s, method: %s}\n",
                  (*m)->name, (*m)->name);
-    write_experiment(runs);
+    write_with(base, runs);
+}
+
+static void test_every_method_bears_random_changes_of_images(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"data.crop=1", "data.flip=true", "data.cutout=3"};
+    write_every_method(image_text);
+    for (const eg_method *const *m = eg_methods; *m; m++)
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+            assert_string_equal(run_label((*m)->name, sets[i], 1, 0).hash,
+                                run_label((*m)->name, sets[i], -2, 3).hash);
+}
+
+static void test_every_method_repeats_resumes_and_shares_work(void **state)
+{
+    (void)state;
+    write_every_method(base_text);
     for (const eg_method *const *m = eg_methods; *m; m++) {
         outcome one = run_label((*m)->name, NULL, 1, 0);
         outcome two = run_label((*m)->name, NULL, 2, 0);
@@ -85,9 +125,12 @@ static void test_parts_compose_in_pairs(void **state)
             char runs[256];
             snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]}\n", (*a)->name,
                      (*b)->name);
-            write_experiment(runs);
-            outcome x = run_label("pair", NULL, 1, 0), y = run_label("pair", NULL, 2, 2);
-            assert_string_equal(x.hash, y.hash);
+            for (int images = 0; images < 2; images++) {
+                const char *set = images ? "data.crop=1" : NULL;
+                write_with(images ? image_text : base_text, runs);
+                outcome x = run_label("pair", set, 1, 0), y = run_label("pair", set, 2, 2);
+                assert_string_equal(x.hash, y.hash);
+            }
         }
 }
 
@@ -322,7 +365,7 @@ static void test_bad_settings_are_said_with_line_and_column(void **state)
         eg_experiment *e;
         write_experiment(bad[i].runs);
         assert_int_not_equal(eg_experiment_load(file, "a", 0, NULL, &e), EG_OK);
-        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:13"))
+        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:14"))
             fail_msg("'%s' does not say '%s' and where", eg_error(), bad[i].words);
     }
 }
@@ -368,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_a_kept_optimiser_survives_stop_and_wire),
         cmocka_unit_test(test_parts_without_strength_are_fedavg),
         cmocka_unit_test(test_every_method_repeats_resumes_and_shares_work),
+        cmocka_unit_test(test_every_method_bears_random_changes_of_images),
         cmocka_unit_test(test_parts_compose_in_pairs),
         cmocka_unit_test(test_the_seed_and_every_setting_matter),
         cmocka_unit_test(test_replay_forgets_less_than_averaging),

@@ -31,7 +31,8 @@ static const char text[] = "name: t\n"
                            "train: {batch: 16, lr: 0.1}\n"
                            "runs:\n"
                            "- {label: a, method: fedavg}\n"
-                           "- {label: b, method: [der, fedavg]}\n";
+                           "- {label: b, method: [der, fedavg]}\n"
+                           "- {label: c, method: [fed-a-gem, fedavg]}\n";
 
 enum { ROGUE = 1 }; /* the client that misbehaves */
 
@@ -46,8 +47,9 @@ typedef enum mischief {
     DIES
 } mischief;
 
-static mischief plan;      /* what the rogue does; a child inherits it */
-static bool all_rogue;     /* all clients do it */
+static mischief plan;  /* what the rogue does; a child inherits it */
+static bool all_rogue; /* all clients do it */
+static int n_workers = 2;
 static int64_t n_answered; /* clients whose second answer the server took */
 
 /* Does the mischief to an upload that is as it should be. */
@@ -89,11 +91,13 @@ static eg_status rogue_phase_collect(void *self, eg_server *s, int64_t client,
     return EG_OK;
 }
 
-/* A gradient that breaks the model and the optimiser, in the first round alone. */
+static int64_t stumbles_in = 0; /* the round in which a stumbler does */
+
+/* A gradient that breaks the model and the optimiser, in one round alone. */
 static eg_status stumbler_grad(void *self, eg_client *c)
 {
     (void)self;
-    if (c->id == ROGUE && c->round == 0)
+    if (c->id == ROGUE && c->round == stumbles_in)
         c->grad[0] = NAN;
     return EG_OK;
 }
@@ -146,7 +150,8 @@ static result run_label(const char *label, const eg_method *method, const char *
     assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
     e->parts[e->n_parts - 1].method = method;
     r.status = eg_experiment_run(
-        e, &(eg_run_how){.seed = 3, .workers = 2, .out = out, .wire = wire}, path, &stopped);
+        e, &(eg_run_how){.seed = 3, .workers = n_workers, .out = out, .wire = wire}, path,
+        &stopped);
     snprintf(r.error, sizeof r.error, "%s", eg_error());
     if (r.status == EG_OK)
         read_result(path, &r);
@@ -262,6 +267,28 @@ static void test_a_memory_takes_no_logits_that_are_not_finite(void **state)
     free(r.events);
 }
 
+/* The projection multiplies NaN with all of a gradient, the gaps between tensors too, which no
+ * plan writes again: whoever is the worker's next client must have nothing of it. */
+static void test_a_broken_gradient_reaches_no_other_client(void **state)
+{
+    (void)state;
+    static const char always[] = "fed-a-gem.when=always";
+    char alone[65];
+    stumbles_in = 1;
+    for (int workers = 1; workers <= 3; workers++) {
+        n_workers = workers;
+        result r = run_label("c", &stumbler, always, workers == 3);
+        assert_int_equal(r.status, EG_OK);
+        assert_int_equal(count(r.events, "\"left_out\",\"round\":2,\"client\":1"), 1);
+        assert_int_equal(count(r.events, "\"left_out\""), 1);
+        if (workers > 1)
+            assert_string_equal(r.hash, alone);
+        memcpy(alone, r.hash, sizeof alone);
+        free(r.events);
+    }
+    stumbles_in = 0, n_workers = 2;
+}
+
 static void test_an_error_over_the_wire_is_the_same_sentence(void **state)
 {
     (void)state;
@@ -305,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_nonsense_in_the_second_exchange_is_left_out),
         cmocka_unit_test(test_a_client_comes_back_from_a_broken_optimiser),
         cmocka_unit_test(test_a_memory_takes_no_logits_that_are_not_finite),
+        cmocka_unit_test(test_a_broken_gradient_reaches_no_other_client),
         cmocka_unit_test(test_an_error_over_the_wire_is_the_same_sentence),
         cmocka_unit_test(test_a_process_that_dies_is_said_with_its_client),
     };
