@@ -13,13 +13,10 @@ int eg_verb_run(int argc, char **argv)
     int code = runner_parse(argc, argv, &o);
     if (code == 0)
         code = runner_check(&o);
-    const char *file = NULL; /* for the published figures */
-    for (size_t i = 0; i < o.n_files && code == 0; i++) {
-        bool folder = runner_is_folder(o.files[i]);
-        if (!folder && !file)
-            file = o.files[i];
-        code = folder ? runner_resume(&o, o.files[i], &folders)
-                      : runner_run_file(&o, o.files[i], &folders);
+    const eg_experiment_file *file = NULL; /* for the published figures */
+    for (size_t i = 0; i < o.n_sources && code == 0; i++) {
+        file = file ? file : o.sources[i].file;
+        code = runner_run(&o, &o.sources[i], &folders);
     }
     bool table = code == 0 && !o.quiet && !o.json;
     if (table && folders.n > 1)
@@ -27,5 +24,6 @@ int eg_verb_run(int argc, char **argv)
     else if (table && folders.n == 1)
         printf("%s\n", folders.paths[0]);
     runner_free(&folders);
+    runner_options_free(&o);
     return code;
 }

@@ -67,53 +67,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
     return 0;
 }
 
-/* One label with one seed. */
-static int run_one(const runner_options *o, const char *file, const char *label, uint64_t seed,
-                   runner_folders *folders)
-{
-    eg_experiment *e;
-    char folder[512] = "";
-    if (eg_experiment_load(file, label, o->n_sets, o->sets, &e) != EG_OK)
-        return eg_cli_failed();
-    int code = eg_experiment_folder(e, o->out, seed, folder) == EG_OK ? 0 : eg_cli_failed();
-    bool resume = (o->reuse || o->resume) && access(folder, F_OK) == 0;
-    if (code == 0 && resume && run_is_finished(folder)) {
-        screen shown = run_screen(o, e, seed);
-        screen_finished(&shown, folder);
-    } else if (code == 0) {
-        code = run_carry_out(o, e, seed, resume, NULL, folder);
-    }
-    eg_experiment_free(e);
-    return code ? code : runner_add(folders, folder);
-}
-
-int runner_resume(const runner_options *o, const char *folder, runner_folders *folders)
-{
-    eg_experiment *e;
-    uint64_t seed;
-    char path[512];
-    if (eg_experiment_of_folder(folder, &e, &seed) != EG_OK)
-        return eg_cli_failed();
-    int code = run_carry_out(o, e, seed, true, folder, path);
-    eg_experiment_free(e);
-    return code ? code : runner_add(folders, path);
-}
-
-int runner_run_file(const runner_options *o, const char *file, runner_folders *folders)
-{
-    eg_run_list runs;
-    if (eg_run_list_load(file, &runs) != EG_OK)
-        return eg_cli_failed();
-    int code = 0;
-    for (size_t i = 0; i < runs.n; i++)
-        for (uint64_t seed = o->first_seed; seed <= o->last_seed && code == 0; seed++)
-            if (runner_wants(o, runs.labels[i]))
-                code = run_one(o, file, runs.labels[i], seed, folders);
-    eg_run_list_free(&runs);
-    return code;
-}
-
-int runner_add(runner_folders *folders, const char *path)
+static int run_add(runner_folders *folders, const char *path)
 {
     if (folders->n == folders->cap) {
         size_t cap = folders->cap ? 2 * folders->cap : 16;
@@ -133,6 +87,39 @@ int runner_add(runner_folders *folders, const char *path)
     return 0;
 }
 
+/* One run with one seed. */
+static int run_one(const runner_options *o, const eg_experiment *e, uint64_t seed,
+                   runner_folders *folders)
+{
+    char folder[512] = "";
+    if (eg_experiment_folder(e, o->out, seed, folder) != EG_OK)
+        return eg_cli_failed();
+    bool resume = (o->reuse || o->resume) && access(folder, F_OK) == 0;
+    if (resume && run_is_finished(folder)) {
+        screen shown = run_screen(o, e, seed);
+        screen_finished(&shown, folder);
+        return run_add(folders, folder);
+    }
+    int code = run_carry_out(o, e, seed, resume, NULL, folder);
+    return code ? code : run_add(folders, folder);
+}
+
+int runner_run(const runner_options *o, const runner_source *source, runner_folders *folders)
+{
+    int code = 0;
+    if (!source->file && source->n_runs == 0)
+        return run_add(folders, source->path);
+    if (!source->file) {
+        char path[512];
+        code = run_carry_out(o, source->runs[0], source->seed, true, source->path, path);
+        return code ? code : run_add(folders, path);
+    }
+    for (size_t i = 0; i < source->n_runs; i++)
+        for (uint64_t seed = o->first_seed; seed <= o->last_seed && code == 0; seed++)
+            code = run_one(o, source->runs[i], seed, folders);
+    return code;
+}
+
 void runner_free(runner_folders *folders)
 {
     for (size_t i = 0; i < folders->n; i++)
@@ -140,15 +127,14 @@ void runner_free(runner_folders *folders)
     free(folders->paths);
 }
 
-int runner_compare(const runner_options *o, const char *file, const runner_folders *folders)
+int runner_compare(const runner_options *o, const eg_experiment_file *file,
+                   const runner_folders *folders)
 {
-    eg_published *published = NULL;
     size_t n = 0;
     char *table = NULL, page[600];
     const char *const *paths = (const char *const *)folders->paths;
-    eg_status s = file ? eg_published_load(file, &published, &n) : EG_OK;
-    if (s == EG_OK)
-        s = eg_compare_print(paths, folders->n, published, n, o->form, &table);
+    const eg_published *published = file ? eg_experiment_file_published(file, &n) : NULL;
+    eg_status s = eg_compare_print(paths, folders->n, published, n, o->form, &table);
     if (s == EG_OK)
         printf("%s", table);
     if (s == EG_OK && o->form == EG_COMPARE_TEXT && file) {
@@ -158,6 +144,5 @@ int runner_compare(const runner_options *o, const char *file, const runner_folde
             printf("\n%s\n", page);
     }
     free(table);
-    eg_published_free(published, n);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

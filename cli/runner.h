@@ -8,12 +8,22 @@
 
 enum { RUNNER_MAX = 64, RUNNER_PATH = 600 };
 
+/* A file or folder that was given, and what is to be run of it. */
+typedef struct runner_source {
+    const char *path;
+    char found[RUNNER_PATH]; /* the path, if it was given by name */
+    /* Read by runner_check. */
+    eg_experiment_file *file; /* NULL: a run folder */
+    eg_experiment **runs;     /* [n_runs] */
+    size_t n_runs;
+    uint64_t seed; /* of a run folder that is resumed */
+} runner_source;
+
 typedef struct runner_options {
     const char *verb;
-    const char *files[RUNNER_MAX]; /* experiment files, or for compare also run folders */
-    size_t n_files;
-    char found[RUNNER_MAX][RUNNER_PATH]; /* of those that were given by name */
-    const char *only[RUNNER_MAX];        /* labels; none: every run */
+    runner_source sources[RUNNER_MAX];
+    size_t n_sources;
+    const char *only[RUNNER_MAX]; /* labels; none: every run */
     size_t n_only;
     const char *out, *data_dir;
     const char *sets[RUNNER_MAX];
@@ -34,18 +44,17 @@ typedef struct runner_folders {
 
 /* 0, or the exit code after saying what is wrong. */
 int runner_parse(int argc, char **argv, runner_options *o);
-/* Reads every file, run and setting, so that a mistake shows before anything trains. */
-int runner_check(const runner_options *o);
-bool runner_is_folder(const char *path);
-bool runner_wants(const runner_options *o, const char *label); /* by --only */
-/* Runs all of a file's runs and seeds; folders grow. What is there and finished is not run
- * again, what was stopped goes on. 0, or the exit code. */
-int runner_run_file(const runner_options *o, const char *file, runner_folders *folders);
-/* Goes on with the run in a folder, which was checked. */
-int runner_resume(const runner_options *o, const char *folder, runner_folders *folders);
-int runner_add(runner_folders *folders, const char *path);
+/* Reads every file, run and setting, each once, so that a mistake shows before anything trains.
+ */
+int runner_check(runner_options *o);
+void runner_options_free(runner_options *o);
+/* Carries out a source: all runs and seeds of a file, or the run of a folder that goes on;
+ * folders grow. What is there and finished is not run again, what was stopped goes on. For
+ * compare a folder is only added. 0, or the exit code. */
+int runner_run(const runner_options *o, const runner_source *source, runner_folders *folders);
 void runner_free(runner_folders *folders);
 /* Prints the table of all folders, with the published figures of file (NULL: none). */
-int runner_compare(const runner_options *o, const char *file, const runner_folders *folders);
+int runner_compare(const runner_options *o, const eg_experiment_file *file,
+                   const runner_folders *folders);
 
 #endif

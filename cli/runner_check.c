@@ -5,22 +5,25 @@
 #include "runner.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool runner_is_folder(const char *path)
+static bool check_is_folder(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-bool runner_wants(const runner_options *o, const char *label)
+/* Whether --only wants it; found: [n_only], the labels that are there. */
+static bool check_wants(const runner_options *o, const char *label, bool *found)
 {
-    for (size_t i = 0; i < o->n_only; i++)
-        if (strcmp(o->only[i], label) == 0)
-            return true;
-    return o->n_only == 0;
+    bool wanted = o->n_only == 0;
+    for (size_t k = 0; k < o->n_only; k++)
+        if (strcmp(o->only[k], label) == 0)
+            wanted = found[k] = true;
+    return wanted;
 }
 
 /* Without --resume no run may be there yet. */
@@ -40,81 +43,86 @@ static eg_status check_is_new(const runner_options *o, const char *file, const e
     return EG_OK;
 }
 
-/* Loads one run. What fails with --set alone is a wrong call. */
-static int check_run(const runner_options *o, const char *file, const char *label)
+/* Resolves one run, the next of its source. What fails with --set alone is a wrong call. */
+static int check_run(const runner_options *o, runner_source *source, const char *label)
 {
-    eg_experiment *e, *plain = NULL;
-    eg_status s = eg_experiment_load(file, label, o->n_sets, o->sets, &e);
+    eg_experiment **e = &source->runs[source->n_runs], *plain = NULL;
+    eg_status s = eg_experiment_file_resolve(source->file, label, o->n_sets, o->sets, e);
     if (s == EG_OK) {
-        s = check_is_new(o, file, e);
-        eg_experiment_free(e);
+        source->n_runs++;
+        s = check_is_new(o, source->path, *e);
         return s == EG_OK ? 0 : eg_cli_failed();
     }
     char why[1024];
     snprintf(why, sizeof why, "%s", eg_error());
-    bool wrong = o->n_sets && eg_experiment_load(file, label, 0, NULL, &plain) == EG_OK;
+    bool wrong =
+        o->n_sets && eg_experiment_file_resolve(source->file, label, 0, NULL, &plain) == EG_OK;
     eg_experiment_free(plain);
     eg_fail(s, "%s", why);
     return wrong ? eg_cli_refused(o->verb, s) : eg_cli_failed();
 }
 
-/* The runs that are wanted of a file; found: [n_only], the labels that are there. */
-static int check_runs(const runner_options *o, const char *file, const eg_run_list *runs,
-                      bool *found)
+static int check_file(const runner_options *o, runner_source *source, bool *found)
 {
-    int code = 0;
-    for (size_t i = 0; i < runs->n && code == 0; i++) {
-        for (size_t k = 0; k < o->n_only; k++)
-            found[k] |= strcmp(o->only[k], runs->labels[i]) == 0;
-        if (runner_wants(o, runs->labels[i]))
-            code = check_run(o, file, runs->labels[i]);
+    size_t n = 0;
+    if (eg_experiment_file_open(source->path, &source->file) != EG_OK)
+        return eg_cli_failed();
+    while (eg_experiment_file_label(source->file, n))
+        n++;
+    if (!(source->runs = calloc(n, sizeof *source->runs))) {
+        eg_fail(EG_ENOMEM, "no memory for %zu runs", n);
+        return eg_cli_failed();
     }
-    return code;
-}
-
-static int check_file(const runner_options *o, const char *file, bool *found)
-{
-    eg_run_list runs;
-    eg_published *published;
-    size_t n;
-    if (eg_published_load(file, &published, &n) != EG_OK)
-        return eg_cli_failed();
-    eg_published_free(published, n);
-    if (eg_run_list_load(file, &runs) != EG_OK)
-        return eg_cli_failed();
-    int code = check_runs(o, file, &runs, found);
-    eg_run_list_free(&runs);
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        const char *label = eg_experiment_file_label(source->file, i);
+        if (check_wants(o, label, found))
+            code = check_run(o, source, label);
+    }
     return code;
 }
 
 /* A run's folder that is to go on. */
-static int check_folder(const runner_options *o, const char *folder)
+static int check_folder(const runner_options *o, runner_source *source)
 {
-    eg_experiment *e;
-    uint64_t seed;
     if (!o->resume)
-        return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run", folder);
+        return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run",
+                            source->path);
     if (o->n_sets || o->n_only || o->seeded)
         return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
-    if (eg_experiment_of_folder(folder, &e, &seed) != EG_OK)
+    if (!(source->runs = calloc(1, sizeof *source->runs))) {
+        eg_fail(EG_ENOMEM, "no memory for a run");
         return eg_cli_failed();
-    eg_experiment_free(e);
+    }
+    if (eg_experiment_of_folder(source->path, source->runs, &source->seed) != EG_OK)
+        return eg_cli_failed();
+    source->n_runs = 1;
     return 0;
 }
 
-int runner_check(const runner_options *o)
+int runner_check(runner_options *o)
 {
     bool found[RUNNER_MAX] = {false};
     int code = 0;
-    for (size_t i = 0; i < o->n_files && code == 0; i++) {
-        if (!runner_is_folder(o->files[i]))
-            code = check_file(o, o->files[i], found);
+    for (size_t i = 0; i < o->n_sources && code == 0; i++) {
+        if (!check_is_folder(o->sources[i].path))
+            code = check_file(o, &o->sources[i], found);
         else if (!o->reuse)
-            code = check_folder(o, o->files[i]);
+            code = check_folder(o, &o->sources[i]);
     }
     for (size_t k = 0; k < o->n_only && code == 0; k++)
         if (!found[k])
             code = eg_cli_usage(o->verb, "there is no run '%s' in %s", o->only[k],
-                                o->n_files == 1 ? o->files[0] : "any of the files");
+                                o->n_sources == 1 ? o->sources[0].path : "any of the files");
     return code;
+}
+
+void runner_options_free(runner_options *o)
+{
+    for (runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
+        for (size_t i = 0; i < s->n_runs; i++)
+            eg_experiment_free(s->runs[i]);
+        free(s->runs);
+        eg_experiment_file_free(s->file);
+    }
 }

@@ -101,10 +101,10 @@ static void run_shared_folder(char out[RUNNER_PATH])
 }
 
 /* What is no file may be the name of an experiment: here, or where the program is installed. */
-static int run_find(runner_options *o, size_t i)
+static int run_find(runner_source *source)
 {
-    const char *word = o->files[i];
-    char shared[RUNNER_PATH], *path = o->found[i];
+    const char *word = source->path;
+    char shared[RUNNER_PATH], *path = source->found;
     if (access(word, F_OK) == 0)
         return 0;
     run_shared_folder(shared);
@@ -115,7 +115,7 @@ static int run_find(runner_options *o, size_t i)
     for (int k = 0; k < 2; k++) {
         int n = snprintf(path, RUNNER_PATH, "%s/%s%s", folders[k], word, ending);
         if (*folders[k] && n > 0 && n < RUNNER_PATH && access(path, F_OK) == 0) {
-            o->files[i] = path;
+            source->path = path;
             return 0;
         }
     }
@@ -138,18 +138,18 @@ int runner_parse(int argc, char **argv, runner_options *o)
                 return wrong;
         } else if (argv[i][0] == '-') {
             return eg_cli_usage(o->verb, "there is no option '%s'", argv[i]);
-        } else if (o->n_files == RUNNER_MAX) {
+        } else if (o->n_sources == RUNNER_MAX) {
             return eg_cli_usage(o->verb, "there are more than %d files", RUNNER_MAX);
         } else {
-            o->files[o->n_files++] = argv[i];
+            o->sources[o->n_sources++].path = argv[i];
         }
     }
     if (o->quiet && o->json)
         return eg_cli_usage(o->verb, "--quiet and --json exclude each other");
-    if (!o->n_files)
+    if (!o->n_sources)
         return eg_cli_usage(o->verb, "an experiment file is needed");
     int code = 0;
-    for (size_t i = 0; i < o->n_files && code == 0; i++)
-        code = run_find(o, i);
+    for (size_t i = 0; i < o->n_sources && code == 0; i++)
+        code = run_find(&o->sources[i]);
     return code;
 }

@@ -71,10 +71,11 @@ static eg_status scenario_open_spec(scenario_case *c, const scenario_options *o)
 }
 
 /* What one of an experiment's runs sees, with the options of its data. */
-static eg_status scenario_open_run(scenario_case *c, const scenario_options *o)
+static eg_status scenario_open_run(scenario_case *c, const scenario_options *o,
+                                   const eg_experiment_file *file)
 {
     eg_experiment *e;
-    EG_TRY(eg_experiment_load(o->file, o->only, 0, NULL, &e));
+    EG_TRY(eg_experiment_file_resolve(file, o->only, 0, NULL, &e));
     snprintf(c->run, sizeof c->run, "%s", eg_experiment_label(e));
     eg_status s = eg_experiment_preview(e, o->seed, o->real, &c->preview);
     eg_experiment_free(e);
@@ -91,13 +92,14 @@ static eg_status scenario_open_run(scenario_case *c, const scenario_options *o)
 /* A file with runs is an experiment; one without describes a scenario alone. */
 static eg_status scenario_open(scenario_case *c, const scenario_options *o)
 {
-    eg_run_list runs;
-    eg_status s = eg_run_list_load(o->file, &runs);
+    eg_experiment_file *file;
+    eg_status s = eg_experiment_file_open(o->file, &file);
     if (s == EG_ENOENT && !o->only)
         return scenario_open_spec(c, o);
     EG_TRY(s);
-    eg_run_list_free(&runs);
-    return scenario_open_run(c, o);
+    s = scenario_open_run(c, o, file);
+    eg_experiment_file_free(file);
+    return s;
 }
 
 static void scenario_print_head(const scenario_case *c, const char *file)

@@ -12,44 +12,36 @@
 #include "io/file.h"
 #include "report/run.h"
 
-/* Published figures stand beside labels that are there and metrics that are known. */
-static void check_published(const char *path, const eg_run_list *runs)
+/* Published figures stand beside metrics that are known. */
+static void check_published(const eg_experiment_file *file)
 {
-    eg_published *list;
     size_t n;
-    if (eg_published_load(path, &list, &n) != EG_OK)
-        fail_msg("%s", eg_error());
+    const eg_published *list = eg_experiment_file_published(file, &n);
     for (size_t i = 0; i < n; i++) {
-        size_t at = 0;
-        while (at < runs->n && strcmp(runs->labels[at], list[i].label) != 0)
-            at++;
-        if (at == runs->n || eg_summary_find(list[i].metric) == EG_SUMMARY_N)
+        const char *path = eg_experiment_file_name(file);
+        if (eg_summary_find(list[i].metric) == EG_SUMMARY_N)
             fail_msg("%s: '%s' of '%s' stands beside nothing", path, list[i].metric,
                      list[i].label);
         if (fabs(list[i].mean) > 1 || list[i].sd > 1)
             fail_msg("%s: '%s' of '%s' is no percentage", path, list[i].metric, list[i].label);
     }
-    eg_published_free(list, n);
 }
 
-/* Loads every run; no two have one label. Returns how many there are. */
+/* Resolves every run. Returns how many there are. */
 static size_t check_file(const char *path)
 {
-    eg_run_list runs;
-    if (eg_run_list_load(path, &runs) != EG_OK)
+    eg_experiment_file *file;
+    size_t n = 0;
+    if (eg_experiment_file_open(path, &file) != EG_OK)
         fail_msg("%s", eg_error());
-    for (size_t i = 0; i < runs.n; i++) {
+    for (const char *label; (label = eg_experiment_file_label(file, n)); n++) {
         eg_experiment *e;
-        if (eg_experiment_load(path, runs.labels[i], 0, NULL, &e) != EG_OK)
+        if (eg_experiment_file_resolve(file, label, 0, NULL, &e) != EG_OK)
             fail_msg("%s", eg_error());
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(runs.labels[i], runs.labels[k]) == 0)
-                fail_msg("%s: the label '%s' is there twice", path, runs.labels[i]);
         eg_experiment_free(e);
     }
-    check_published(path, &runs);
-    size_t n = runs.n;
-    eg_run_list_free(&runs);
+    check_published(file);
+    eg_experiment_file_free(file);
     return n;
 }
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * An experiment file (YAML) describes data, model, scenario and settings once, and lists runs:
- * labels with the methods to compare. An eg_experiment is one of its runs, resolved; it does
- * not change, and threads may share it.
+ * labels with the methods to compare. An eg_experiment is one of its runs, resolved. Neither
+ * changes once made, and threads may share them.
  */
 #ifndef EG_PUBLIC_EXPERIMENT_H
 #define EG_PUBLIC_EXPERIMENT_H
@@ -13,16 +13,8 @@
 
 #pragma GCC visibility push(default)
 
+typedef struct eg_experiment_file eg_experiment_file;
 typedef struct eg_experiment eg_experiment;
-
-/* The labels in a file's `runs:`, in order; none is there twice. Free with eg_run_list_free. */
-typedef struct eg_run_list {
-    size_t n;
-    char **labels;
-} eg_run_list;
-/* EG_ENOENT: the file has no `runs:` at all, so it describes no experiment. */
-eg_status eg_run_list_load(const char *path, eg_run_list *out);
-void eg_run_list_free(eg_run_list *list);
 
 /* A figure from a paper, shown beside ours. Accuracies are fractions, as in summary.json. */
 typedef struct eg_published {
@@ -31,13 +23,27 @@ typedef struct eg_published {
     double mean, sd;    /* sd is negative if the paper gives none */
 } eg_published;
 
-/* The figures in a file's runs (published: {metric: [mean, sd]}, in percent as papers print
- * them). Free with eg_published_free. */
-eg_status eg_published_load(const char *path, eg_published **out, size_t *n);
-void eg_published_free(eg_published *list, size_t n);
+/* Reads a file once and checks its list of runs; the settings are checked when a run is
+ * resolved. Whatever is wrong is one sentence with file, line and column. EG_ENOENT: there is
+ * no such file, or it has no `runs:`, so it describes no experiment. */
+eg_status eg_experiment_file_open(const char *path, eg_experiment_file **out);
+/* The same from a text; name stands in its place in messages. */
+eg_status eg_experiment_parse(const char *name, const char *text, eg_experiment_file **out);
+void eg_experiment_file_free(eg_experiment_file *f); /* NULL is fine */
 
-/* One run of a file, resolved: its label (NULL: the first), then n overrides "key=value". Every
- * unknown key, wrong type and value out of range is one sentence with file, line and column. */
+/* What a file holds, borrowed until it is freed: its path or name; the labels of its runs in
+ * order, none twice, NULL past the last; the figures in them (published: {metric: [mean, sd]},
+ * in percent as papers print them). */
+const char *eg_experiment_file_name(const eg_experiment_file *f);
+const char *eg_experiment_file_label(const eg_experiment_file *f, size_t i);
+const eg_published *eg_experiment_file_published(const eg_experiment_file *f, size_t *n);
+
+/* One run of a file, resolved: its label (NULL: the first), then n overrides "key=value". The
+ * experiment does not need the file any more. */
+eg_status eg_experiment_file_resolve(const eg_experiment_file *f, const char *label, size_t n,
+                                     const char *const *overrides, eg_experiment **out);
+
+/* The same for one run of a file that nothing else is wanted of. */
 eg_status eg_experiment_load(const char *path, const char *label, size_t n,
                              const char *const *overrides, eg_experiment **out);
 void eg_experiment_free(eg_experiment *e); /* NULL is fine */

@@ -30,8 +30,7 @@ void eg_experiment_free(eg_experiment *e)
     if (!e)
         return;
     eg_spec_free(e->spec);
-    for (size_t i = 0; i < e->n_sources; i++)
-        free(e->set_options[i]);
+    eg_experiment_drop_sources(e);
     for (size_t i = 0; i < e->n_parts; i++)
         free(e->parts[i].options);
     free(e->resolved);
@@ -67,6 +66,12 @@ eg_status eg_experiment_add_source(eg_experiment *e, const char *word)
     eg_opts_init(d->opts, e->set_options[e->n_sources]);
     e->sets[e->n_sources++] = d;
     return EG_OK;
+}
+
+void eg_experiment_drop_sources(eg_experiment *e)
+{
+    while (e->n_sources > 0)
+        free(e->set_options[--e->n_sources]);
 }
 
 static const eg_numbers experiment_mean = {"mean", -1e3, 1e3, EG_MAX_NORM};

@@ -69,6 +69,39 @@ static void test_a_resolved_experiment_resolves_to_itself(void **state)
     }
 }
 
+static void test_a_file_is_read_once_and_asked_for_every_run(void **state)
+{
+    (void)state;
+    eg_experiment_file *file;
+    eg_experiment *e, *same;
+    const char *set = "train.lr=0.2";
+    size_t n;
+    files_write(folder, "t.yaml", base, sizeof base - 1);
+    assert_ok(eg_experiment_parse("a text", base, &file));
+    assert_string_equal(eg_experiment_file_name(file), "a text");
+    assert_string_equal(eg_experiment_file_label(file, 0), "a 'b'");
+    assert_string_equal(eg_experiment_file_label(file, 1), "plain");
+    assert_null(eg_experiment_file_label(file, 2));
+    const eg_published *figure = eg_experiment_file_published(file, &n);
+    assert_int_equal(n, 1);
+    assert_string_equal(figure->label, "a 'b'");
+    assert_string_equal(figure->metric, "aia");
+    assert_near(figure->mean, 0.03, 1e-12);
+    assert_true(figure->sd < 0);
+    for (const char *label; n < 3 && (label = eg_experiment_file_label(file, n - 1)); n++) {
+        assert_ok(eg_experiment_file_resolve(file, label, 1, &set, &e));
+        same = load(label, set);
+        assert_string_equal(eg_experiment_text(e), eg_experiment_text(same));
+        eg_experiment_free(e);
+        eg_experiment_free(same);
+    }
+    assert_fails(eg_experiment_file_resolve(file, "c", 0, NULL, &e), EG_ENOENT, "a text: ");
+    assert_null(e);
+    eg_experiment_file_free(file);
+    assert_fails(eg_experiment_parse("a text", "name: t\n", &file), EG_ENOENT, "a text:1:1: ");
+    assert_null(file);
+}
+
 static void test_every_scenario_of_the_papers_resolves_to_itself(void **state)
 {
     (void)state;
@@ -246,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_resolved_experiment_resolves_to_itself),
+        cmocka_unit_test(test_a_file_is_read_once_and_asked_for_every_run),
         cmocka_unit_test(test_every_scenario_of_the_papers_resolves_to_itself),
         cmocka_unit_test(test_a_model_option_is_checked_where_it_stands),
         cmocka_unit_test(test_a_run_folder_goes_on_alone_even_renamed),

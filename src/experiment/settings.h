@@ -12,6 +12,7 @@ eg_status eg_experiment_new(eg_experiment **out);
 /* Parts come first, then settings; a data source's name before its options. */
 eg_status eg_experiment_add_part(eg_experiment *e, const char *word);
 eg_status eg_experiment_add_source(eg_experiment *e, const char *word);
+void eg_experiment_drop_sources(eg_experiment *e);
 /* "train.lr" = "0.1"; "data" or "model" alone is the name. */
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
 /* What no single setting can tell: parts that exclude each other or lack something. */

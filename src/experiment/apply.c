@@ -1,0 +1,95 @@
+/* apply.c - walks sections of an experiment file and hands each value to the one setter.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "experiment/apply.h"
+
+#include "experiment/settings.h"
+#include "io/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A list of numbers as the text its option takes: "[0.5, 0.4]". */
+static eg_status apply_list(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
+                            const char *key)
+{
+    char list[EG_OPT_TEXT_SIZE] = "[";
+    size_t used = 1;
+    for (const eg_yaml_node *c = node->child; c; c = c->next) {
+        const char *text;
+        EG_TRY(eg_config_text(y, c, &text));
+        int n = snprintf(list + used, sizeof list - used, "%s%s", text, c->next ? ", " : "]");
+        if (n < 0 || (used += (size_t)n) >= sizeof list)
+            return eg_yaml_fail(y, c, EG_EINVAL, "the list is too long");
+    }
+    return eg_yaml_blame(y, node, eg_experiment_set(e, key, list));
+}
+
+static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
+                             const char *key)
+{
+    const char *text;
+    if (node->type == EG_YAML_SEQUENCE &&
+        (strcmp(key, "data.mean") == 0 || strcmp(key, "data.std") == 0))
+        return apply_list(e, y, node, key);
+    EG_TRY(eg_config_text(y, node, &text));
+    return eg_yaml_blame(y, node, eg_experiment_set(e, key, text));
+}
+
+/* Sets "prefix.key" for every child of a mapping but skip (NULL: none), kind and name first:
+ * the rest depends on them. */
+static eg_status apply_mapping(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *mapping,
+                               const char *prefix, const eg_yaml_node *skip)
+{
+    for (int pass = 0; pass < 3; pass++)
+        for (const eg_yaml_node *c = mapping->child; c; c = c->next) {
+            bool first = strcmp(c->key, "kind") == 0 || strcmp(c->key, "name") == 0;
+            int turn = first ? 0 : c->type == EG_YAML_SCALAR ? 1 : 2;
+            char key[EG_OPT_TEXT_SIZE];
+            if (turn != pass || c == skip)
+                continue;
+            int n = snprintf(key, sizeof key, "%s.%s", prefix, c->key);
+            if (n < 0 || (size_t)n >= sizeof key)
+                return eg_yaml_fail(y, c, EG_EINVAL, "the key is too long");
+            if (c->type == EG_YAML_MAPPING)
+                EG_TRY(apply_mapping(e, y, c, key, NULL));
+            else
+                EG_TRY(apply_value(e, y, c, key));
+        }
+    return EG_OK;
+}
+
+/* One source of several: its name, or a mapping with it. */
+static eg_status apply_source(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node)
+{
+    const eg_yaml_node *name = node->type == EG_YAML_MAPPING ? eg_yaml_get(node, "name") : node;
+    const char *text;
+    if (!name)
+        return eg_yaml_fail(y, node, EG_EINVAL, "data: the key 'name' is missing");
+    EG_TRY(eg_config_text(y, name, &text));
+    EG_TRY(eg_yaml_blame(y, name, eg_experiment_add_source(e, text)));
+    return node == name ? EG_OK : apply_mapping(e, y, node, "data", name);
+}
+
+eg_status eg_apply_section(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node)
+{
+    if (node->type == EG_YAML_MAPPING)
+        return apply_mapping(e, y, node, node->key, NULL);
+    if (node->type == EG_YAML_SCALAR)
+        return apply_value(e, y, node, node->key);
+    if (strcmp(node->key, "data") != 0)
+        return eg_yaml_fail(y, node, EG_EINVAL, "'%s' cannot be a list", node->key);
+    eg_experiment_drop_sources(e);
+    for (const eg_yaml_node *c = node->child; c; c = c->next)
+        EG_TRY(apply_source(e, y, c));
+    return EG_OK;
+}
+
+eg_status eg_apply_method(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *method)
+{
+    if (method->type == EG_YAML_SCALAR)
+        return eg_yaml_blame(y, method, eg_experiment_add_part(e, method->text));
+    for (const eg_yaml_node *c = method->child; c; c = c->next)
+        EG_TRY(eg_yaml_blame(y, c, eg_experiment_add_part(e, c->text)));
+    return EG_OK;
+}

@@ -1,0 +1,16 @@
+/* apply.h - settings of an experiment from nodes of its file.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_APPLY_H
+#define EG_APPLY_H
+
+#include "experiment/experiment.h"
+#include "io/yaml.h"
+
+/* A child of the file's root or of a run's overrides: "train: {lr: 0.1}", "scale: 0.5". */
+eg_status eg_apply_section(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node);
+
+/* The parts of a run: the name of a method, or a list of them. */
+eg_status eg_apply_method(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *method);
+
+#endif

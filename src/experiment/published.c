@@ -1,0 +1,40 @@
+/* published.c - reads figures of papers, which are in percent, as fractions.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "experiment/published.h"
+
+#include "base/base.h"
+
+#include <stdlib.h>
+
+static eg_status figures_number(const eg_yaml *y, const eg_yaml_node *node, double *out)
+{
+    char *end;
+    if (!node->text || !*node->text)
+        return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number");
+    *out = strtod(node->text, &end) / 100;
+    return *end ? eg_yaml_fail(y, node, EG_EINVAL, "'%s' is no number", node->text) : EG_OK;
+}
+
+/* One "metric: [mean, sd]" or "metric: mean". */
+static eg_status figures_one(const eg_yaml *y, const eg_yaml_node *node, eg_published *out)
+{
+    if (node->type == EG_YAML_SCALAR)
+        return figures_number(y, node, &out->mean);
+    if (node->type != EG_YAML_SEQUENCE || node->n < 1 || node->n > 2)
+        return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number or [mean, sd]");
+    EG_TRY(figures_number(y, node->child, &out->mean));
+    return node->n == 1 ? EG_OK : figures_number(y, node->child->next, &out->sd);
+}
+
+eg_status eg_figures_read(eg_figures *to, const eg_yaml *y, const eg_yaml_node *published,
+                          const char *label)
+{
+    for (const eg_yaml_node *c = published->child; c; c = c->next) {
+        EG_TRY(eg_grow(&to->list, to->n, &to->cap, sizeof *to->list));
+        eg_published *p = &to->list[to->n++];
+        *p = (eg_published){.label = label, .metric = c->key, .sd = -1};
+        EG_TRY(figures_one(y, c, p));
+    }
+    return EG_OK;
+}
