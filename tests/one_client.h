@@ -32,12 +32,7 @@ static inline void one_client_open(one_client *o, const char *text, const char *
     assert_ok(eg_experiment_load(file, NULL, set ? 1 : 0, &set, &o->e));
     files_remove(folder);
     assert_ok(eg_feed_open(o->e, ONE_CLIENT_SEED, NULL, &o->feed));
-    const eg_net_spec spec = {.model = o->e->model,
-                              .options = o->e->model_options,
-                              .channels = o->feed.channels,
-                              .height = o->feed.height,
-                              .width = o->feed.width,
-                              .classes = eg_scenario_n_classes(o->feed.scenario)};
+    const eg_net_spec spec = eg_feed_net(o->e, &o->feed);
     assert_ok(eg_net_new(&spec, &o->net));
     assert_ok(eg_worker_open(o->e, &o->feed, o->net, &o->worker));
     assert_ok(eg_cursor_new(o->feed.scenario, &o->cursor));

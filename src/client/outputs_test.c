@@ -47,13 +47,8 @@ static void open_fixture(fixture *f, const char *kind, const char *method)
 {
     memset(f, 0, sizeof *f);
     load(f, kind, method);
-    eg_net_spec spec = {.model = f->e->model,
-                        .options = f->e->model_options,
-                        .channels = f->feed.channels,
-                        .height = f->feed.height,
-                        .width = f->feed.width,
-                        .classes = CLASSES,
-                        .side = TASKS * CLASSES};
+    eg_net_spec spec = eg_feed_net(f->e, &f->feed);
+    spec.side = TASKS * CLASSES;
     assert_ok(eg_net_new(&spec, &f->net));
     assert_ok(eg_worker_open(f->e, &f->feed, f->net, &f->worker));
     const eg_params *p = eg_net_params(f->net);

@@ -58,9 +58,10 @@ typedef struct eg_part {
 } eg_part;
 
 struct eg_experiment {
-    char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE], model[EG_OPT_TEXT_SIZE];
-    char model_options[1024];
-    double scale; /* the share of rounds and rows that is used */
+    char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE];
+    const eg_model *model;
+    void *model_options; /* model->size bytes */
+    double scale;        /* the share of rounds and rows that is used */
     eg_spec *spec;
     size_t n_sources;
     const eg_dataset *sets[EG_MAX_SOURCES];
@@ -72,7 +73,8 @@ struct eg_experiment {
     eg_eval_opts eval;
     size_t n_parts;
     eg_part parts[EG_MAX_PARTS];
-    char *resolved; /* the text that config.yaml holds */
+    char net_options[1024]; /* the model's, as a net takes them */
+    char *resolved;         /* the text that config.yaml holds */
     char sha256[65];
 };
 

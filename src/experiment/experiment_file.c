@@ -162,14 +162,49 @@ static eg_status file_apply_run(eg_experiment *e, const eg_yaml *y, const eg_yam
     return EG_OK;
 }
 
+/* "key=value": the key's length, 0 if it is none. */
+static size_t file_key_length(const char *pair)
+{
+    const char *equals = strchr(pair, '=');
+    size_t n = equals ? (size_t)(equals - pair) : 0;
+    return n < EG_OPT_TEXT_SIZE ? n : 0;
+}
+
+/* When a key's turn is: what a name replaces must be there before its options are set. */
+static int file_turn(const char *pair)
+{
+    static const char *const names[] = {"data",
+                                        "data.name",
+                                        "model",
+                                        "model.name",
+                                        "scenario.kind",
+                                        "scenario.partition",
+                                        "scenario.partition.kind"};
+    enum { N_NAMES = sizeof names / sizeof *names, N_FIRST = 5 };
+    size_t n = file_key_length(pair);
+    for (int i = 0; i < N_NAMES; i++)
+        if (strlen(names[i]) == n && strncmp(names[i], pair, n) == 0)
+            return i < N_FIRST ? 0 : 1;
+    return 2;
+}
+
 static eg_status file_override(eg_experiment *e, const char *pair)
 {
     char key[EG_OPT_TEXT_SIZE];
-    const char *equals = strchr(pair, '=');
-    if (!equals || (size_t)(equals - pair) >= sizeof key)
+    size_t n = file_key_length(pair);
+    if (n == 0)
         return eg_fail(EG_EINVAL, "--set: '%s' is not key=value", pair);
-    snprintf(key, sizeof key, "%.*s", (int)(equals - pair), pair);
-    return eg_blame(eg_experiment_set(e, key, equals + 1), "--set %s", key);
+    snprintf(key, sizeof key, "%.*s", (int)n, pair);
+    return eg_blame(eg_experiment_set(e, key, pair + n + 1), "--set %s", key);
+}
+
+static eg_status file_override_all(eg_experiment *e, size_t n, const char *const *overrides)
+{
+    for (int turn = 0; turn < 3; turn++)
+        for (size_t i = 0; i < n; i++)
+            if (file_turn(overrides[i]) == turn)
+                EG_TRY(file_override(e, overrides[i]));
+    return EG_OK;
 }
 
 /* The run with this label; label NULL: the first. */
@@ -190,8 +225,7 @@ static eg_status file_resolve(eg_experiment *e, const eg_experiment_file *f,
     EG_TRY(eg_apply_method(e, f->y, eg_yaml_get(run, "method")));
     EG_TRY(file_apply_base(e, f->y));
     EG_TRY(file_apply_run(e, f->y, run));
-    for (size_t i = 0; i < n; i++)
-        EG_TRY(file_override(e, overrides[i]));
+    EG_TRY(file_override_all(e, n, overrides));
     if (!e->name[0] || e->n_sources == 0)
         return eg_fail(EG_EINVAL, "%s: the key '%s' is missing", eg_yaml_name(f->y),
                        e->name[0] ? "data" : "name");

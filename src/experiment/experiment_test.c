@@ -133,6 +133,60 @@ static void test_every_scenario_of_the_papers_resolves_to_itself(void **state)
     assert_true(n > 50);
 }
 
+/* Whether `plain` of the text with these settings holds a piece of text. */
+static bool resolves_to(const char *text, size_t n, const char *const *sets, const char *piece)
+{
+    eg_experiment_file *file;
+    eg_experiment *e;
+    assert_ok(eg_experiment_parse("t.yaml", text, &file));
+    assert_ok(eg_experiment_file_resolve(file, "plain", n, sets, &e));
+    bool there = strstr(eg_experiment_text(e), piece) != NULL;
+    if (n)
+        check_settles(e);
+    eg_experiment_free(e);
+    eg_experiment_file_free(file);
+    return there;
+}
+
+static void test_another_model_comes_without_the_options_of_the_last(void **state)
+{
+    (void)state;
+    static const char *const cnn[] = {"model=cnn"};
+    static const char *const after[] = {"model=mlp", "model.width=8"};
+    static const char *const before[] = {"model.width=8", "model.name=mlp"};
+    static const char *const wrong[] = {"model.width=8", "model=cnn"};
+    eg_experiment_file *file;
+    eg_experiment *e;
+    assert_true(resolves_to(base, 1, cnn, "model:\n  name: cnn\nscenario:"));
+    assert_true(resolves_to(base, 0, NULL, "  depth: '1'\n  width: '16'\n"));
+    assert_true(resolves_to(base, 2, after, "  depth: '2'\n  width: '8'\n"));
+    assert_true(resolves_to(base, 2, before, "  depth: '2'\n  width: '8'\n"));
+    assert_ok(eg_experiment_parse("t.yaml", base, &file));
+    assert_fails(eg_experiment_file_resolve(file, "plain", 2, wrong, &e), EG_ENOENT,
+                 "the model 'cnn' has no option 'width'");
+    eg_experiment_file_free(file);
+}
+
+static void test_another_data_set_comes_in_place_of_all(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {
+        "data.classes=3", "data=glyphs", "scenario.kind=class-incremental",
+        "scenario.partition.alpha=3", "scenario.partition=dirichlet"};
+    static const char *const one = "data:\n- name: glyphs\n  classes: '3'\n";
+    char text[2 * sizeof base];
+    assert_true(resolves_to(base, 5, sets, one));
+    assert_true(resolves_to(base, 5, sets, "  mean: '0.1'\n")); /* how images are prepared */
+    assert_true(resolves_to(base, 5, sets, "  partition: 'dirichlet'\n"));
+    assert_true(resolves_to(base, 5, sets, "  partition.alpha: '3'\n"));
+    assert_false(resolves_to(base, 5, sets, "blobs"));
+    /* As in a run's overrides. */
+    snprintf(text, sizeof text, "%.*s{data: {name: glyphs, classes: 3}, model: cnn}}\n",
+             (int)(strstr(base, "{train: {lr") - base), base);
+    assert_true(resolves_to(text, 0, NULL, one));
+    assert_true(resolves_to(text, 0, NULL, "model:\n  name: cnn\nscenario:"));
+}
+
 static void test_a_model_option_is_checked_where_it_stands(void **state)
 {
     (void)state;
@@ -281,6 +335,8 @@ int main(void)
         cmocka_unit_test(test_a_resolved_experiment_resolves_to_itself),
         cmocka_unit_test(test_a_file_is_read_once_and_asked_for_every_run),
         cmocka_unit_test(test_every_scenario_of_the_papers_resolves_to_itself),
+        cmocka_unit_test(test_another_model_comes_without_the_options_of_the_last),
+        cmocka_unit_test(test_another_data_set_comes_in_place_of_all),
         cmocka_unit_test(test_a_model_option_is_checked_where_it_stands),
         cmocka_unit_test(test_a_run_folder_goes_on_alone_even_renamed),
         cmocka_unit_test(test_a_folder_without_events_is_known_by_its_name),

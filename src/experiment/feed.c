@@ -132,6 +132,16 @@ void eg_feed_close(eg_feed *f)
     memset(f, 0, sizeof *f);
 }
 
+eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
+{
+    return (eg_net_spec){.model = e->model->name,
+                         .options = e->net_options,
+                         .channels = f->channels,
+                         .height = f->height,
+                         .width = f->width,
+                         .classes = eg_scenario_n_classes(f->scenario)};
+}
+
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels)
 {

@@ -29,6 +29,9 @@ void eg_feed_close(eg_feed *f);
 eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_labels *labels,
                            size_t n, eg_scenario **out);
 
+/* The network of the experiment, made for the data; valid as long as e. */
+eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
+
 /* Fills rows of a training batch; rng serves crops, flips and cutouts, and without one (NULL)
  * rows come without these. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,

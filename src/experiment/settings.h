@@ -13,7 +13,9 @@ eg_status eg_experiment_new(eg_experiment **out);
 eg_status eg_experiment_add_part(eg_experiment *e, const char *word);
 eg_status eg_experiment_add_source(eg_experiment *e, const char *word);
 void eg_experiment_drop_sources(eg_experiment *e);
-/* "train.lr" = "0.1"; "data" or "model" alone is the name. */
+/* Another network in place of the one there was, whose options go with it. */
+eg_status eg_experiment_set_model(eg_experiment *e, const char *word);
+/* "train.lr" = "0.1"; "data" or "model" alone is the name, and replaces what there was. */
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
 /* What no single setting can tell: parts that exclude each other or lack something. */
 eg_status eg_experiment_check(const eg_experiment *e);

@@ -44,13 +44,8 @@ static int64_t run_side(const eg_federation *f)
 
 static eg_status run_open_model(eg_federation *f)
 {
-    const eg_net_spec spec = {.model = f->e->model,
-                              .options = f->e->model_options,
-                              .channels = f->feed.channels,
-                              .height = f->feed.height,
-                              .width = f->feed.width,
-                              .classes = eg_scenario_n_classes(f->feed.scenario),
-                              .side = run_side(f)};
+    eg_net_spec spec = eg_feed_net(f->e, &f->feed);
+    spec.side = run_side(f);
     EG_TRY(eg_net_new(&spec, &f->net));
     const eg_params *p = eg_net_params(f->net);
     EG_TRY(eg_params_alloc(p, &f->param));

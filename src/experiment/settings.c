@@ -1,0 +1,108 @@
+/* settings.c - one setter for all settings of an experiment.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "experiment/settings.h"
+
+#include "experiment/numbers.h"
+#include "experiment/sections.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const eg_numbers settings_mean = {"mean", -1e3, 1e3, EG_MAX_NORM};
+static const eg_numbers settings_std = {"std", 1e-6, 1e3, EG_MAX_NORM};
+
+eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
+{
+    int64_t n_mean, n_std;
+    EG_TRY(eg_numbers_read(&settings_mean, o->mean, how->mean, &n_mean));
+    EG_TRY(eg_numbers_read(&settings_std, o->std, how->std, &n_std));
+    how->n_norm = n_mean > n_std ? n_mean : n_std;
+    if ((n_mean > 1 && n_mean < how->n_norm) || (n_std > 1 && n_std < how->n_norm))
+        return eg_fail(EG_EINVAL, "data.mean has %lld numbers and data.std %lld",
+                       (long long)n_mean, (long long)n_std);
+    for (int64_t k = 1; k < how->n_norm; k++) {
+        how->mean[k] = how->mean[n_mean > 1 ? k : 0];
+        how->std[k] = how->std[n_std > 1 ? k : 0];
+    }
+    return EG_OK;
+}
+
+/* An option of the data: of how images are prepared, or of the newest source. */
+static eg_status settings_set_data(eg_experiment *e, const char *name, const char *value)
+{
+    if (strcmp(name, "mean") == 0)
+        return eg_numbers_tidy(&settings_mean, value, e->data.mean);
+    if (strcmp(name, "std") == 0)
+        return eg_numbers_tidy(&settings_std, value, e->data.std);
+    if (eg_opts_find(eg_settings_of_data, name))
+        return eg_opts_set(eg_settings_of_data, &e->data, name, value);
+    if (e->n_sources == 0)
+        return eg_fail(EG_EINVAL, "the data set's name must come before its options");
+    size_t i = e->n_sources - 1;
+    return eg_opts_set(e->sets[i]->opts, e->set_options[i], name, value);
+}
+
+/* A data set in place of those there were; how images are prepared stays. */
+static eg_status settings_set_source(eg_experiment *e, const char *word)
+{
+    if (!eg_dataset_find(word))
+        return EG_ENOENT;
+    eg_experiment_drop_sources(e);
+    return eg_experiment_add_source(e, word);
+}
+
+/* Another network, with its own options as they are; or an option of the one there is. */
+static eg_status settings_set_model(eg_experiment *e, const char *name, const char *value)
+{
+    if (strcmp(name, "name") == 0)
+        return eg_experiment_set_model(e, value);
+    if (!eg_opts_find(e->model->opts, name))
+        return eg_fail(EG_ENOENT, "the model '%s' has no option '%s'", e->model->name, name);
+    return eg_opts_set(e->model->opts, e->model_options, name, value);
+}
+
+/* An option of a part. One that this run does not use is checked all the same. */
+static eg_status settings_set_part(eg_experiment *e, const char *part, const char *name,
+                                   const char *value)
+{
+    for (size_t i = 0; i < e->n_parts; i++)
+        if (eg_name_equal(e->parts[i].method->name, part))
+            return eg_opts_set(e->parts[i].method->opts, e->parts[i].options, name, value);
+    const eg_method *m = eg_method_find(part);
+    if (!m)
+        return eg_fail(EG_ENOENT, "there is no setting or method '%s'", part);
+    void *scratch;
+    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &scratch));
+    eg_status s = eg_opts_set(m->opts, scratch, name, value);
+    free(scratch);
+    return s;
+}
+
+eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value)
+{
+    char head[EG_OPT_TEXT_SIZE];
+    size_t n = strcspn(key, ".");
+    snprintf(head, sizeof head, "%.*s", (int)n, key);
+    const char *name = key[n] ? key + n + 1 : "name";
+    if (strcmp(key, "name") == 0) {
+        snprintf(e->name, sizeof e->name, "%s", value);
+        return EG_OK;
+    }
+    if (eg_opts_find(eg_settings_of_all, key))
+        return eg_opts_set(eg_settings_of_all, e, key, value);
+    if (strcmp(head, "data") == 0)
+        return strcmp(name, "name") == 0 ? settings_set_source(e, value)
+                                         : settings_set_data(e, name, value);
+    if (strcmp(head, "model") == 0)
+        return settings_set_model(e, name, value);
+    if (strcmp(head, "scenario") == 0)
+        return eg_spec_set(e->spec, strcmp(name, "partition.kind") == 0 ? "partition" : name,
+                           value);
+    for (size_t i = 0; eg_sections[i].name; i++)
+        if (strcmp(eg_sections[i].name, head) == 0)
+            return eg_opts_set(eg_sections[i].opts, (char *)e + eg_sections[i].offset, name,
+                               value);
+    return settings_set_part(e, head, name, value);
+}
