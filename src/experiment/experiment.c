@@ -1,5 +1,5 @@
-/* experiment.c - an experiment: its parts, its sources of data, its network, and what excludes
- * what. SPDX-License-Identifier: Apache-2.0
+/* experiment.c - an experiment: its parts, its data, its network, and what excludes what.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "experiment/settings.h"
 

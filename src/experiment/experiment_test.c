@@ -158,9 +158,9 @@ static void test_another_model_comes_without_the_options_of_the_last(void **stat
     eg_experiment_file *file;
     eg_experiment *e;
     assert_true(resolves_to(base, 1, cnn, "model:\n  name: cnn\nscenario:"));
-    assert_true(resolves_to(base, 0, NULL, "  depth: '1'\n  width: '16'\n"));
-    assert_true(resolves_to(base, 2, after, "  depth: '2'\n  width: '8'\n"));
-    assert_true(resolves_to(base, 2, before, "  depth: '2'\n  width: '8'\n"));
+    assert_true(resolves_to(base, 0, NULL, "  depth: 1\n  width: 16\n"));
+    assert_true(resolves_to(base, 2, after, "  depth: 2\n  width: 8\n"));
+    assert_true(resolves_to(base, 2, before, "  depth: 2\n  width: 8\n"));
     assert_ok(eg_experiment_parse("t.yaml", base, &file));
     assert_fails(eg_experiment_file_resolve(file, "plain", 2, wrong, &e), EG_ENOENT,
                  "the model 'cnn' has no option 'width'");
@@ -173,18 +173,38 @@ static void test_another_data_set_comes_in_place_of_all(void **state)
     static const char *const sets[] = {
         "data.classes=3", "data=glyphs", "scenario.kind=class-incremental",
         "scenario.partition.alpha=3", "scenario.partition=dirichlet"};
-    static const char *const one = "data:\n- name: glyphs\n  classes: '3'\n";
+    static const char *const one = "data:\n- name: glyphs\n  classes: 3\n";
     char text[2 * sizeof base];
     assert_true(resolves_to(base, 5, sets, one));
-    assert_true(resolves_to(base, 5, sets, "  mean: '0.1'\n")); /* how images are prepared */
-    assert_true(resolves_to(base, 5, sets, "  partition: 'dirichlet'\n"));
-    assert_true(resolves_to(base, 5, sets, "  partition.alpha: '3'\n"));
+    assert_true(resolves_to(base, 5, sets, "  mean: 0.1\n")); /* how images are prepared */
+    assert_true(resolves_to(base, 5, sets, "  partition:\n    kind: dirichlet\n"));
+    assert_true(resolves_to(base, 5, sets, "\n    alpha: 3\n"));
     assert_false(resolves_to(base, 5, sets, "blobs"));
     /* As in a run's overrides. */
     snprintf(text, sizeof text, "%.*s{data: {name: glyphs, classes: 3}, model: cnn}}\n",
              (int)(strstr(base, "{train: {lr") - base), base);
     assert_true(resolves_to(text, 0, NULL, one));
     assert_true(resolves_to(text, 0, NULL, "model:\n  name: cnn\nscenario:"));
+}
+
+static void test_values_have_their_types_in_the_resolved_text(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"train.lr=1e-7", "data.mean=[0.5,1e-05,2]",
+                                       "data.flip=true", "train.weight_decay=0.25"};
+    static const char *const pieces[] = {"name: 'it''s a test'\n",
+                                         "scale: 1\n",
+                                         "  mean: [0.5, 1.0e-05, 2]\n",
+                                         "  flip: true\n",
+                                         "  lr: 1.0e-07\n",
+                                         "  weight_decay: 0.25\n",
+                                         "  optimizer: sgd\n",
+                                         "  partition:\n    kind: dirichlet\n    alpha: 0.7\n",
+                                         "  announce: true\n",
+                                         "- label: 'plain'\n"};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        if (!resolves_to(base, 4, sets, pieces[i]))
+            fail_msg("there is no '%s'", pieces[i]);
 }
 
 static void test_a_model_option_is_checked_where_it_stands(void **state)
@@ -337,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_every_scenario_of_the_papers_resolves_to_itself),
         cmocka_unit_test(test_another_model_comes_without_the_options_of_the_last),
         cmocka_unit_test(test_another_data_set_comes_in_place_of_all),
+        cmocka_unit_test(test_values_have_their_types_in_the_resolved_text),
         cmocka_unit_test(test_a_model_option_is_checked_where_it_stands),
         cmocka_unit_test(test_a_run_folder_goes_on_alone_even_renamed),
         cmocka_unit_test(test_a_folder_without_events_is_known_by_its_name),

@@ -64,8 +64,8 @@ static void test_each_channel_has_its_own_mean(void **state)
     eg_experiment *e;
     eg_feed f;
     assert_ok(load(", mean: [0.5, 0.25, 0.125], std: 2", NULL, &e));
-    assert_non_null(strstr(eg_experiment_text(e), "  mean: '0.5, 0.25, 0.125'\n"));
-    assert_non_null(strstr(eg_experiment_text(e), "  std: '2'\n"));
+    assert_non_null(strstr(eg_experiment_text(e), "  mean: [0.5, 0.25, 0.125]\n"));
+    assert_non_null(strstr(eg_experiment_text(e), "  std: 2\n"));
     assert_ok(eg_feed_open(e, 1, NULL, &f));
     assert_int_equal(f.channels, 3);
     float x[3 * 64], label;

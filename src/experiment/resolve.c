@@ -1,5 +1,8 @@
 /* resolve.c - an experiment as a text in which every setting stands, and the hash of it.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * The text is YAML that any reader understands alike: numbers and truth values are plain, what
+ * a user wrote as text is quoted, and mappings are nested.
  */
 #include "experiment/settings.h"
 
@@ -10,87 +13,158 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text that grows. */
-typedef struct resolve_text {
-    char *text;
-    size_t n, cap;
-    bool failed;
-} resolve_text;
-
-static void resolve_write(resolve_text *t, const char *format, const char *a, const char *b)
+/* Within quotes a quote is written twice. */
+static void resolve_quoted(FILE *to, const char *text)
 {
-    char line[3 * EG_OPT_TEXT_SIZE];
-    int n = snprintf(line, sizeof line, format, a, b);
-    while (!t->failed && t->n + (size_t)n + 1 > t->cap)
-        t->failed = eg_grow(&t->text, t->cap, &t->cap, 1) != EG_OK;
-    if (t->failed)
-        return;
-    memcpy(t->text + t->n, line, (size_t)n + 1);
-    t->n += (size_t)n;
+    fputc('\'', to);
+    for (; *text; text++)
+        fprintf(to, *text == '\'' ? "''" : "%c", *text);
+    fputc('\'', to);
 }
 
-/* A quote within quotes is written twice. */
-static void resolve_write_quoted(resolve_text *t, const char *key, const char *value)
+/* A number as eg_opt_print gives it. Many readers take 1e-07 for a text, but 1.0e-07 for what
+ * it is. */
+static void resolve_number(FILE *to, const char *number)
 {
-    char quoted[2 * EG_OPT_TEXT_SIZE];
-    size_t n = 0;
-    for (; *value && n + 2 < sizeof quoted; value++) {
-        if (*value == '\'')
-            quoted[n++] = '\'';
-        quoted[n++] = *value;
+    size_t n = strcspn(number, "e");
+    bool point = !number[n] || memchr(number, '.', n);
+    fprintf(to, "%.*s%s%s", (int)n, number, point ? "" : ".0", number + n);
+}
+
+/* A component's name or a choice: plain, unless a reader would take it for something else. */
+static void resolve_word(FILE *to, const char *word)
+{
+    static const char *const taken[] = {"y",   "n",    "yes",   "no",   "on",
+                                        "off", "true", "false", "null", "nan"};
+    bool plain = *word >= 'a' && *word <= 'z' &&
+                 !word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        plain &= strcmp(taken[i], word) != 0;
+    if (plain)
+        fputs(word, to);
+    else
+        resolve_quoted(to, word);
+}
+
+/* "0.5, 0.4": a list; "0.5": a number. */
+static void resolve_numbers(FILE *to, const char *list)
+{
+    bool several = strchr(list, ',') != NULL;
+    fputs(several ? "[" : "", to);
+    while (*list) {
+        char number[EG_OPT_TEXT_SIZE];
+        size_t n = strcspn(list, ",");
+        snprintf(number, sizeof number, "%.*s", (int)n, list);
+        resolve_number(to, number);
+        list += n;
+        if (*list) {
+            fputs(", ", to);
+            list += strspn(list, ", ");
+        }
     }
-    quoted[n] = 0;
-    resolve_write(t, "%s: '%s'\n", key, quoted);
+    fputs(several ? "]" : "", to);
 }
 
-static void resolve_write_row(void *to, const char *name, const char *value)
-{
-    char key[EG_OPT_TEXT_SIZE];
-    snprintf(key, sizeof key, "  %s", name);
-    resolve_write_quoted(to, key, value);
-}
-
-static void resolve_write_rows(resolve_text *t, const eg_opt *opts, const void *self)
+/* The options of a component or a section, one a line. */
+static void resolve_rows(FILE *to, const eg_opt *opts, const void *self)
 {
     for (const eg_opt *o = opts; o && o->name; o++) {
         char value[EG_OPT_TEXT_SIZE];
         eg_opt_print(o, self, value);
-        resolve_write_row(t, o->name, value);
+        fprintf(to, "  %s: ", o->name);
+        if (o->type == EG_OPT_IS_INT || o->type == EG_OPT_IS_REAL)
+            resolve_number(to, value);
+        else if (o->type == EG_OPT_IS_BOOL)
+            fputs(value, to);
+        else if (o->type == EG_OPT_IS_CHOICE)
+            resolve_word(to, value);
+        else if (eg_setting_is_numbers(o))
+            resolve_numbers(to, value);
+        else
+            resolve_quoted(to, value);
+        fputc('\n', to);
     }
 }
 
-static void resolve_write_opts(resolve_text *t, const char *section, const eg_opt *opts,
-                               const void *self)
+static void resolve_section(FILE *to, const char *name, const eg_opt *opts, const void *self)
 {
-    resolve_write(t, opts && opts->name ? "%s:\n" : "", section, "");
-    resolve_write_rows(t, opts, self);
+    if (opts && opts->name)
+        fprintf(to, "%s:\n", name);
+    resolve_rows(to, opts, self);
 }
 
 /* The sources; how images are prepared stands with the first. */
-static void resolve_write_data(resolve_text *t, const eg_experiment *e)
+static void resolve_data(FILE *to, const eg_experiment *e)
 {
-    resolve_write(t, "data:%s%s\n", "", "");
+    fputs("data:\n", to);
     for (size_t i = 0; i < e->n_sources; i++) {
-        resolve_write(t, "- name: %s%s\n", e->sets[i]->name, "");
-        resolve_write_rows(t, e->sets[i]->opts, e->set_options[i]);
+        fprintf(to, "- name: %s\n", e->sets[i]->name);
+        resolve_rows(to, e->sets[i]->opts, e->set_options[i]);
         if (i == 0)
-            resolve_write_rows(t, eg_settings_of_data, &e->data);
+            resolve_rows(to, eg_settings_of_data, &e->data);
     }
 }
 
-static void resolve_write_model(resolve_text *t, const eg_experiment *e)
+/* A setting of the scenario. It has no texts, so a value's form tells its type; those of the
+ * partition come last, its name first. */
+static void resolve_scenario_row(void *context, const char *name, const char *value)
 {
-    resolve_write(t, "model:\n  name: %s%s\n", e->model->name, "");
-    resolve_write_rows(t, e->model->opts, e->model_options);
+    static const char inner[] = "partition.";
+    FILE *to = context;
+    char *end;
+    bool first = strcmp(name, "partition") == 0;
+    if (first)
+        fputs("  partition:\n    kind: ", to);
+    else if (strncmp(name, inner, sizeof inner - 1) == 0)
+        fprintf(to, "    %s: ", name + sizeof inner - 1);
+    else
+        fprintf(to, "  %s: ", name);
+    (void)strtod(value, &end);
+    if (end != value && !*end)
+        resolve_number(to, value);
+    else if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        fputs(value, to);
+    else
+        resolve_word(to, value);
+    fputc('\n', to);
 }
 
-static void resolve_write_run(resolve_text *t, const eg_experiment *e)
+static void resolve_scenario(FILE *to, const eg_experiment *e)
 {
-    resolve_write(t, "runs:%s%s\n", "", "");
-    resolve_write_quoted(t, "- label", e->label);
-    resolve_write(t, "  method:%s%s\n", "", "");
+    fputs("scenario:\n", to);
+    eg_spec_each(e->spec, resolve_scenario_row, to);
+}
+
+static void resolve_run(FILE *to, const eg_experiment *e)
+{
+    fputs("runs:\n- label: ", to);
+    resolve_quoted(to, e->label);
+    fputs("\n  method:\n", to);
     for (size_t i = 0; i < e->n_parts; i++)
-        resolve_write(t, "  - %s%s\n", e->parts[i].method->name, "");
+        fprintf(to, "  - %s\n", e->parts[i].method->name);
+}
+
+/* An experiment file again, with one run and every setting, which resolves to itself. */
+static void resolve_write(FILE *to, const eg_experiment *e)
+{
+    char scale[EG_OPT_TEXT_SIZE];
+    fputs("name: ", to);
+    resolve_quoted(to, e->name);
+    eg_opt_print(eg_settings_of_all, e, scale);
+    fputs("\nscale: ", to);
+    resolve_number(to, scale);
+    fputc('\n', to);
+    resolve_data(to, e);
+    fprintf(to, "model:\n  name: %s\n", e->model->name);
+    resolve_rows(to, e->model->opts, e->model_options);
+    resolve_scenario(to, e);
+    for (size_t i = 0; eg_sections[i].name; i++)
+        resolve_section(to, eg_sections[i].name, eg_sections[i].opts,
+                        (const char *)e + eg_sections[i].offset);
+    for (size_t i = 0; i < e->n_parts; i++)
+        resolve_section(to, e->parts[i].method->name, e->parts[i].method->opts,
+                        e->parts[i].options);
+    resolve_run(to, e);
 }
 
 /* The model's options as a net takes them. */
@@ -111,33 +185,19 @@ static eg_status resolve_net(eg_experiment *e)
     return EG_OK;
 }
 
-/* An experiment file again, with one run and every setting, which resolves to itself. */
 eg_status eg_experiment_resolve(eg_experiment *e)
 {
-    resolve_text t = {0};
-    EG_TRY(resolve_net(e));
-    resolve_write_quoted(&t, "name", e->name);
-    char scale[EG_OPT_TEXT_SIZE];
-    eg_opt_print(eg_settings_of_all, e, scale);
-    resolve_write_quoted(&t, "scale", scale);
-    resolve_write_data(&t, e);
-    resolve_write_model(&t, e);
-    resolve_write(&t, "scenario:%s%s\n", "", "");
-    eg_spec_each(e->spec, resolve_write_row, &t);
-    for (size_t i = 0; eg_sections[i].name; i++)
-        resolve_write_opts(&t, eg_sections[i].name, eg_sections[i].opts,
-                           (const char *)e + eg_sections[i].offset);
-    for (size_t i = 0; i < e->n_parts; i++)
-        resolve_write_opts(&t, e->parts[i].method->name, e->parts[i].method->opts,
-                           e->parts[i].options);
-    resolve_write_run(&t, e);
-    if (t.failed) {
-        free(t.text);
-        return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
-    }
+    size_t n = 0;
     uint8_t digest[32];
-    e->resolved = t.text;
-    eg_sha256_of(t.text, t.n, digest);
+    EG_TRY(resolve_net(e));
+    FILE *to = open_memstream(&e->resolved, &n);
+    if (!to)
+        return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
+    resolve_write(to, e);
+    bool failed = ferror(to) != 0;
+    if (fclose(to) != 0 || failed)
+        return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
+    eg_sha256_of(e->resolved, n, digest);
     eg_sha256_text(digest, e->sha256);
     return EG_OK;
 }

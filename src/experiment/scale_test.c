@@ -151,8 +151,8 @@ static void test_scale_is_in_the_text_and_the_hash(void **state)
     (void)state;
     static const char s[] = "{kind: class-incremental, clients: 2, tasks: 2, partition: iid}";
     eg_experiment *a = load_scaled(s, NULL), *b = load_scaled(s, "scale=0.25");
-    assert_non_null(strstr(eg_experiment_text(a), "\nscale: '1'\n"));
-    assert_non_null(strstr(eg_experiment_text(b), "\nscale: '0.25'\n"));
+    assert_non_null(strstr(eg_experiment_text(a), "\nscale: 1\n"));
+    assert_non_null(strstr(eg_experiment_text(b), "\nscale: 0.25\n"));
     assert_string_not_equal(eg_experiment_sha256(a), eg_experiment_sha256(b));
     eg_experiment_free(a);
     eg_experiment_free(b);

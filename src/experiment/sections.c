@@ -70,6 +70,12 @@ const eg_section eg_sections[] = {
     {NULL, NULL, NULL, 0},
 };
 
+bool eg_setting_is_numbers(const eg_opt *o)
+{
+    return o == eg_opts_find(eg_settings_of_data, "mean") ||
+           o == eg_opts_find(eg_settings_of_data, "std");
+}
+
 bool eg_experiment_settings(size_t i, eg_member *out)
 {
     enum { N_PLAIN = sizeof eg_sections / sizeof *eg_sections - 1 };
