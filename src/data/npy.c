@@ -3,7 +3,9 @@
  *
  * path is a .npz that holds the four, or a folder with four .npy files. x is [n, d], [n, h, w]
  * or [n, c, h, w] (layout hwc: [n, h, w, c]), of bytes or numbers; y is [n] or [n, 1], of whole
- * numbers. classes = 0: as many as the largest label of both splits asks for.
+ * numbers. classes = 0: as many as the largest label of both splits asks for. Pictures have 1,
+ * 3 or 4 channels: an array that has so many in its last axis only is not read as channels
+ * first unless the layout says so.
  */
 #include "io/npy.h"
 
@@ -17,17 +19,22 @@
 
 typedef struct npy {
     char path[EG_OPT_TEXT_SIZE];
-    int layout;
+    int layout; /* npy_layout */
     int64_t classes;
 } npy;
 
+typedef enum npy_layout { NPY_AUTO, NPY_CHW, NPY_HWC } npy_layout;
+
+// clang-format off
 static const eg_opt npy_opts[] = {
     EG_OPT_TEXT(npy, path, "npy",
                 "a .npz file or a folder; below the data folder, or absolute"),
-    EG_OPT_CHOICE(npy, layout, 0, "axes of pictures with channels", "chw|hwc"),
+    EG_OPT_CHOICE(npy, layout, 0, "axes of pictures with channels; auto: chw, unless it looks like hwc",
+                  "auto|chw|hwc"),
     EG_OPT_INT(npy, classes, 0, 0, 1e6, "how many; 0: as the labels say"),
     EG_OPT_END,
 };
+// clang-format on
 
 #define NPY_MAX_FILE ((size_t)1 << 36)
 
@@ -86,15 +93,34 @@ static size_t npy_at(const eg_table *t, bool hwc, size_t i, size_t k)
     return i * eg_table_sample(t) + k % plane * (size_t)t->channels + k / plane;
 }
 
+/* What can be read: two to four axes, and of four no doubt about which are the channels. */
+static eg_status npy_check_axes(const npy *o, const char *root, const char *key,
+                                const eg_npy *a)
+{
+    if (a->n_dims < 2 || a->n_dims > 4)
+        return eg_fail(EG_ESHAPE, "%s: %s has %d axes; 2 to 4 can be read", root, key,
+                       a->n_dims);
+    if (a->n_dims < 4 || o->layout != NPY_AUTO)
+        return EG_OK;
+    int64_t first = a->shape[1], last = a->shape[3];
+    if ((last == 1 || last == 3 || last == 4) && first != 1 && first != 3 && first != 4)
+        return eg_fail(EG_ESHAPE,
+                       "%s: %s is [%lld, %lld, %lld, %lld]: set data.layout to hwc if its last "
+                       "axis are the channels, to chw if its second are",
+                       root, key, (long long)a->shape[0], (long long)first,
+                       (long long)a->shape[2], (long long)last);
+    return EG_OK;
+}
+
 static eg_status npy_samples(const npy *o, const char *root, const char *key, eg_table *t)
 {
     uint8_t *bytes;
     eg_npy a;
     eg_status s = npy_array(root, key, &bytes, &a);
-    if (s == EG_OK && (a.n_dims < 2 || a.n_dims > 4))
-        s = eg_fail(EG_ESHAPE, "%s: %s has %d axes; 2 to 4 can be read", root, key, a.n_dims);
+    if (s == EG_OK)
+        s = npy_check_axes(o, root, key, &a);
     if (s == EG_OK) {
-        bool hwc = a.n_dims == 4 && o->layout == 1;
+        bool hwc = a.n_dims == 4 && o->layout == NPY_HWC;
         const int64_t *d = a.shape;
         int64_t c = a.n_dims == 3 ? 1 : hwc ? d[3] : d[1];
         int64_t h = a.n_dims == 2 ? 1 : a.n_dims == 3 || hwc ? d[1] : d[2];

@@ -173,6 +173,33 @@ static void test_npy_layouts(void **state)
                  "label 4 of sample 0 is outside 0 to 3");
 }
 
+static void test_npy_channels_last_are_not_taken_for_rows(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"(2, 6, 2, 1)", "(2, 2, 2, 3)", "(1, 6, 1, 4)"};
+    eg_table t;
+    const uint8_t x[24] = {0};
+    const int32_t y[2] = {0, 1};
+    fakes_npy(folder, "npy/y_train.npy", "<i4", "(2,)", y, 8);
+    fakes_npy(folder, "npy/y_test.npy", "<i4", "(2,)", y, 8);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        fakes_npy(folder, "npy/x_train.npy", "|u1", shapes[i], x, 24);
+        assert_fails(load("npy", "", EG_TRAIN, &t), EG_ESHAPE, "data.layout to hwc");
+    }
+    fakes_npy(folder, "npy/x_train.npy", "|u1", "(2, 6, 2, 1)", x, 24);
+    assert_ok(load("npy", "layout=chw", EG_TRAIN, &t)); /* said to be so */
+    assert_int_equal(t.channels, 6);
+    eg_table_fini(&t);
+    assert_ok(load("npy", "layout=hwc", EG_TRAIN, &t));
+    assert_int_equal(t.channels, 1);
+    eg_table_fini(&t);
+    fakes_npy(folder, "npy/x_train.npy", "|u1", "(2, 3, 1, 4)", x,
+              24); /* small, but no doubt */
+    assert_ok(load("npy", "", EG_TRAIN, &t));
+    assert_int_equal(t.channels, 3);
+    eg_table_fini(&t);
+}
+
 static void test_npy_pairs_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -205,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_a_folder_without_a_split_is_split_by_name),
         cmocka_unit_test(test_bad_pictures_are_named),
         cmocka_unit_test(test_npy_layouts),
+        cmocka_unit_test(test_npy_channels_last_are_not_taken_for_rows),
         cmocka_unit_test(test_npy_pairs_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
