@@ -4,6 +4,8 @@
 #include "cli.h"
 #include "family.h"
 
+#include <engram/suggest.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -19,12 +21,15 @@ static const cli_family *list_find(const char *plural)
 static int list_wrong(const char *what)
 {
     char names[256] = "";
+    eg_suggestion near = eg_suggest(what ? what : "");
     for (const cli_family *f = cli_families; f->plural; f++) {
         size_t n = strlen(names);
         snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", f->plural);
+        eg_suggest_offer(&near, f->plural);
     }
     if (what)
-        return eg_cli_usage("list", "'%s' is none of %s", what, names);
+        return eg_cli_usage("list", "'%s' is none of %s%s", what, names,
+                            eg_suggest_words(&near));
     return eg_cli_usage("list", "one of these is needed: %s", names);
 }
 
@@ -146,6 +151,18 @@ static void list_markdown(const cli_family *f)
     printf("\n");
 }
 
+static int list_unknown(const char *name)
+{
+    eg_suggestion near = eg_suggest(name);
+    cli_member m;
+    for (const eg_verb *v = eg_verbs; v->name; v++)
+        eg_suggest_offer(&near, v->name);
+    for (const cli_family *f = cli_families; f->plural; f++)
+        for (size_t i = 0; f->at(i, &m); i++)
+            eg_suggest_offer(&near, m.name);
+    return eg_cli_usage("help", "nothing here is called '%s'%s", name, eg_suggest_words(&near));
+}
+
 int eg_verb_help(int argc, char **argv)
 {
     if (argc < 2) {
@@ -158,7 +175,5 @@ int eg_verb_help(int argc, char **argv)
         return 0;
     }
     bool verb = eg_cli_print_verb(argv[1]);
-    if (!list_explain(argv[1]) && !verb)
-        return eg_cli_usage("help", "nothing here is called '%s'", argv[1]);
-    return 0;
+    return list_explain(argv[1]) || verb ? 0 : list_unknown(argv[1]);
 }

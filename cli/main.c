@@ -3,6 +3,8 @@
  */
 #include "cli.h"
 
+#include <engram/suggest.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +94,11 @@ static int main_run(int argc, char **argv)
     for (const eg_verb *v = eg_verbs; v->name; v++)
         if (strcmp(v->name, name) == 0)
             return v->run(argc - 1, argv + 1);
-    fprintf(stderr, "engram: there is no verb '%s'; see 'engram help'\n", argv[1]);
+    eg_suggestion near = eg_suggest(name);
+    for (const eg_verb *v = eg_verbs; v->name; v++)
+        eg_suggest_offer(&near, v->name);
+    fprintf(stderr, "engram: there is no verb '%s'%s; see 'engram help'\n", name,
+            eg_suggest_words(&near));
     return 2;
 }
 

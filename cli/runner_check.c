@@ -4,6 +4,8 @@
 #include "cli.h"
 #include "runner.h"
 
+#include <engram/suggest.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +102,26 @@ static int check_folder(const runner_options *o, runner_source *source)
     return 0;
 }
 
+/* Says that no file has this run, and which runs there are. */
+static int check_no_run(const runner_options *o, const char *label)
+{
+    char labels[600] = "";
+    eg_suggestion near = eg_suggest(label);
+    size_t n = 0;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
+        const char *there;
+        for (size_t i = 0; s->file && (there = eg_experiment_file_label(s->file, i)); i++) {
+            eg_suggest_offer(&near, there);
+            if (n < sizeof labels)
+                n += (size_t)snprintf(labels + n, sizeof labels - n, "%s%s", n ? ", " : "",
+                                      there);
+        }
+    }
+    return eg_cli_usage(o->verb, "there is no run '%s'%s in %s; there are %s", label,
+                        eg_suggest_words(&near),
+                        o->n_sources == 1 ? o->sources[0].path : "any of the files", labels);
+}
+
 int runner_check(runner_options *o)
 {
     bool found[RUNNER_MAX] = {false};
@@ -112,8 +134,7 @@ int runner_check(runner_options *o)
     }
     for (size_t k = 0; k < o->n_only && code == 0; k++)
         if (!found[k])
-            code = eg_cli_usage(o->verb, "there is no run '%s' in %s", o->only[k],
-                                o->n_sources == 1 ? o->sources[0].path : "any of the files");
+            code = check_no_run(o, o->only[k]);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "runner.h"
 
 #include <engram/graph.h>
+#include <engram/suggest.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,20 +125,36 @@ static int run_find(runner_source *source)
     return eg_cli_failed();
 }
 
+static const char *const run_values[] = {"--only", "--out",   "--data-dir", "--set",
+                                         "--seed", "--seeds", "--workers",  "--isa"};
+
+static int run_unknown_option(const runner_options *o, const char *word)
+{
+    static const char *const flags[] = {"--quiet", "--wire", "--json", "--resume",
+                                        "--markdown"};
+    eg_suggestion near = eg_suggest(word);
+    for (size_t i = 0; i < sizeof run_values / sizeof *run_values; i++)
+        eg_suggest_offer(&near, run_values[i]);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        runner_options scratch = {.verb = o->verb};
+        if (run_parse_flag(flags[i], &scratch))
+            eg_suggest_offer(&near, flags[i]);
+    }
+    return eg_cli_usage(o->verb, "there is no option '%s'%s", word, eg_suggest_words(&near));
+}
+
 int runner_parse(int argc, char **argv, runner_options *o)
 {
-    static const char *const known[] = {"--only", "--out",   "--data-dir", "--set",
-                                        "--seed", "--seeds", "--workers",  "--isa"};
     for (int i = 1; i < argc; i++) {
         if (run_parse_flag(argv[i], o))
             continue;
-        if (eg_cli_knows(argv[i], sizeof known / sizeof *known, known)) {
+        if (eg_cli_knows(argv[i], sizeof run_values / sizeof *run_values, run_values)) {
             const char *name = argv[i], *value = eg_cli_value(o->verb, argc, argv, &i);
             int wrong = value ? run_parse_value(name, value, o) : 2;
             if (wrong)
                 return wrong;
         } else if (argv[i][0] == '-') {
-            return eg_cli_usage(o->verb, "there is no option '%s'", argv[i]);
+            return run_unknown_option(o, argv[i]);
         } else if (o->n_sources == RUNNER_MAX) {
             return eg_cli_usage(o->verb, "there are more than %d files", RUNNER_MAX);
         } else {

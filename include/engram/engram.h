@@ -40,6 +40,7 @@
 #include <engram/rng.h>
 #include <engram/safetensors.h>
 #include <engram/scenario.h>
+#include <engram/suggest.h>
 #include <engram/transform.h>
 
 #endif

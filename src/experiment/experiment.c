@@ -3,6 +3,7 @@
  */
 #include "experiment/settings.h"
 
+#include "experiment/hint.h"
 #include "experiment/sections.h"
 
 #include <stdlib.h>
@@ -37,8 +38,12 @@ void eg_experiment_free(eg_experiment *e)
 eg_status eg_experiment_add_part(eg_experiment *e, const char *word)
 {
     const eg_method *m = eg_method_find(word);
-    if (!m)
-        return eg_fail(EG_ENOENT, "there is no method '%s'; see 'engram list methods'", word);
+    if (!m) {
+        eg_suggestion near = eg_suggest(word);
+        eg_hint_methods(&near);
+        return eg_fail(EG_ENOENT, "there is no method '%s'%s; see 'engram list methods'", word,
+                       eg_suggest_words(&near));
+    }
     if (e->n_parts == EG_MAX_PARTS)
         return eg_fail(EG_EINVAL, "a method has at most %d parts", EG_MAX_PARTS);
     for (size_t i = 0; i < e->n_parts; i++)
@@ -70,7 +75,7 @@ eg_status eg_experiment_set_model(eg_experiment *e, const char *word)
     const eg_model *m = eg_model_find(word);
     void *options;
     if (!m)
-        return eg_fail(EG_ENOENT, "there is no model '%s'; see 'engram list models'", word);
+        return eg_fail(EG_ENOENT, "there is no model '%s'", word);
     EG_TRY(eg_alloc(1, m->size ? m->size : 1, &options));
     eg_opts_init(m->opts, options);
     free(e->model_options);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "experiment/apply.h"
+#include "experiment/hint.h"
 #include "experiment/published.h"
 #include "experiment/settings.h"
 
@@ -44,16 +45,20 @@ static eg_status file_check_run(const eg_experiment_file *f, const eg_yaml_node 
 {
     static const char *const keys[] = {"label", "method", "overrides", "published"};
     EG_TRY(file_check_label(f, run));
+    for (const eg_yaml_node *c = run->child; c; c = c->next) {
+        eg_suggestion near = eg_suggest(c->key);
+        bool known = false;
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            known |= strcmp(c->key, keys[i]) == 0;
+            eg_suggest_offer(&near, keys[i]);
+        }
+        if (!known)
+            return eg_yaml_fail(f->y, c, EG_EINVAL, "a run has no key '%s'%s", c->key,
+                                eg_suggest_words(&near));
+    }
     if (!eg_yaml_get(run, "method"))
         return eg_yaml_fail(f->y, run, EG_EINVAL, "the run '%s' needs a method",
                             file_label(run));
-    for (const eg_yaml_node *c = run->child; c; c = c->next) {
-        bool known = false;
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            known |= strcmp(c->key, keys[i]) == 0;
-        if (!known)
-            return eg_yaml_fail(f->y, c, EG_EINVAL, "a run has no key '%s'", c->key);
-    }
     return EG_OK;
 }
 
@@ -141,12 +146,22 @@ static bool file_knows(const char *key)
     return eg_method_find(key) != NULL;
 }
 
+static eg_status file_unknown_key(const eg_yaml *y, const eg_yaml_node *node)
+{
+    eg_suggestion near = eg_suggest(node->key);
+    for (size_t i = 0; i < sizeof file_keys / sizeof *file_keys; i++)
+        eg_suggest_offer(&near, file_keys[i]);
+    eg_hint_methods(&near);
+    return eg_yaml_fail(y, node, EG_EINVAL, "there is no key '%s'%s", node->key,
+                        eg_suggest_words(&near));
+}
+
 /* The settings that all runs share; the parts are known by now. */
 static eg_status file_apply_base(eg_experiment *e, const eg_yaml *y)
 {
     for (const eg_yaml_node *c = eg_yaml_root(y)->child; c; c = c->next) {
         if (!file_knows(c->key))
-            return eg_yaml_fail(y, c, EG_EINVAL, "there is no key '%s'", c->key);
+            return file_unknown_key(y, c);
         if (strcmp(c->key, "runs") != 0)
             EG_TRY(eg_apply_section(e, y, c));
     }
@@ -207,6 +222,19 @@ static eg_status file_override_all(eg_experiment *e, size_t n, const char *const
     return EG_OK;
 }
 
+static eg_status file_no_run(const eg_experiment_file *f, const char *label)
+{
+    char labels[600] = "";
+    eg_suggestion near = eg_suggest(label);
+    for (size_t i = 0, n = 0; i < f->n_runs && n < sizeof labels; i++) {
+        eg_suggest_offer(&near, file_label(f->runs[i]));
+        n += (size_t)snprintf(labels + n, sizeof labels - n, "%s%s", i ? ", " : "",
+                              file_label(f->runs[i]));
+    }
+    return eg_fail(EG_ENOENT, "%s: there is no run '%s'%s; there are %s", eg_yaml_name(f->y),
+                   label, eg_suggest_words(&near), labels);
+}
+
 /* The run with this label; label NULL: the first. */
 static eg_status file_find_run(const eg_experiment_file *f, const char *label,
                                const eg_yaml_node **out)
@@ -216,7 +244,7 @@ static eg_status file_find_run(const eg_experiment_file *f, const char *label,
             *out = f->runs[i];
             return EG_OK;
         }
-    return eg_fail(EG_ENOENT, "%s: there is no run '%s'", eg_yaml_name(f->y), label);
+    return file_no_run(f, label);
 }
 
 static eg_status file_resolve(eg_experiment *e, const eg_experiment_file *f,

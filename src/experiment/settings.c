@@ -3,6 +3,7 @@
  */
 #include "experiment/settings.h"
 
+#include "experiment/hint.h"
 #include "experiment/numbers.h"
 #include "experiment/sections.h"
 
@@ -80,7 +81,7 @@ static eg_status settings_set_part(eg_experiment *e, const char *part, const cha
     return s;
 }
 
-eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value)
+static eg_status settings_set(eg_experiment *e, const char *key, const char *value)
 {
     char head[EG_OPT_TEXT_SIZE];
     size_t n = strcspn(key, ".");
@@ -105,4 +106,9 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
             return eg_opts_set(eg_sections[i].opts, (char *)e + eg_sections[i].offset, name,
                                value);
     return settings_set_part(e, head, name, value);
+}
+
+eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value)
+{
+    return eg_hint_setting(settings_set(e, key, value), e, key, value);
 }

@@ -20,3 +20,35 @@ fails 2 engram train --model nothing
 fails 2 engram train --set depth=1
 fails 2 engram run any.yaml --isa sse9
 fails 1 engram run nofile.yaml | sed 's/in [^ ]*$/in SHARE/'
+
+echo "# did you mean"
+cat >file.yaml <<'YAML'
+name: small
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: {kind: dirichlet}}
+runs:
+- {label: avg, method: fedavg}
+- {label: prox, method: fedprox}
+YAML
+fails 2 engram comapre file.yaml
+fails 2 engram help fedavgg
+fails 2 engram list method
+fails 2 engram run file.yaml --sed 1
+fails 2 engram run file.yaml --only pro
+fails 2 engram run file.yaml --set scenario.alpha=1
+fails 2 engram run file.yaml --set lr=1
+fails 2 engram run file.yaml --set trian.lr=1
+fails 2 engram run file.yaml --set fedprox.nu=1
+fails 2 engram run file.yaml --set model.widht=1
+fails 2 engram run file.yaml --set model=cn
+fails 2 engram run file.yaml --set data=blob
+fails 2 engram run file.yaml --set scenario.kind=class
+fails 2 engram run file.yaml --set scenario.partition=dirichelt
+sed 's/scenario:/scenarios:/' file.yaml >wrong.yaml
+fails 1 engram run wrong.yaml
+sed 's/method: fedprox/method: fedpprox/' file.yaml >wrong.yaml
+fails 1 engram run wrong.yaml
+sed 's/method: fedprox/methods: fedprox/' file.yaml >wrong.yaml
+fails 1 engram run wrong.yaml
+fails 1 engram scenario check file.yaml --only pro
