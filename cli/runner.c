@@ -115,8 +115,8 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
         return code ? code : run_add(folders, path);
     }
     for (size_t i = 0; i < source->n_runs; i++)
-        for (uint64_t seed = o->first_seed; seed <= o->last_seed && code == 0; seed++)
-            code = run_one(o, source->runs[i], seed, folders);
+        for (size_t k = 0; k < o->n_seeds && code == 0; k++)
+            code = run_one(o, source->runs[i], o->seeds[k], folders);
     return code;
 }
 

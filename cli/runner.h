@@ -28,7 +28,8 @@ typedef struct runner_options {
     const char *out, *data_dir;
     const char *sets[RUNNER_MAX];
     size_t n_sets;
-    uint64_t first_seed, last_seed;
+    uint64_t *seeds; /* [n_seeds], none twice */
+    size_t n_seeds;
     bool seeded; /* a seed was given */
     int workers;
     bool resume, quiet, wire, json;

@@ -33,9 +33,9 @@ static eg_status check_is_new(const runner_options *o, const char *file, const e
 {
     if (o->reuse || o->resume)
         return EG_OK;
-    for (uint64_t seed = o->first_seed; seed <= o->last_seed; seed++) {
+    for (size_t k = 0; k < o->n_seeds; k++) {
         char folder[512];
-        EG_TRY(eg_experiment_folder(e, o->out, seed, folder));
+        EG_TRY(eg_experiment_folder(e, o->out, o->seeds[k], folder));
         if (access(folder, F_OK) == 0)
             return eg_fail(EG_EINVAL,
                            "%s: is there already; --resume finishes what was stopped and "
@@ -146,4 +146,5 @@ void runner_options_free(runner_options *o)
         free(s->runs);
         eg_experiment_file_free(s->file);
     }
+    free(o->seeds);
 }

@@ -12,27 +12,62 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { RUN_MOST_SEEDS = 100000 };
+
+/* Adds first to last, which no earlier item has; text is the item. */
+static int run_add_seeds(runner_options *o, uint64_t first, uint64_t last, const char *text)
+{
+    if (first > last)
+        return eg_cli_usage(o->verb, "'%s' ends before it begins", text);
+    if (last - first >= RUN_MOST_SEEDS - o->n_seeds)
+        return eg_cli_usage(o->verb, "'%s' makes more than %d seeds", text, RUN_MOST_SEEDS);
+    for (size_t i = 0; i < o->n_seeds; i++)
+        if (o->seeds[i] >= first && o->seeds[i] <= last)
+            return eg_cli_usage(o->verb, "seed %llu is there twice",
+                                (unsigned long long)o->seeds[i]);
+    uint64_t *more = realloc(o->seeds, (o->n_seeds + (last - first) + 1) * sizeof *more);
+    if (!more) {
+        eg_fail(EG_ENOMEM, "no memory for the seeds");
+        return eg_cli_failed();
+    }
+    o->seeds = more;
+    for (uint64_t k = 0; k <= last - first; k++)
+        o->seeds[o->n_seeds++] = first + k;
+    return 0;
+}
+
 /* "A" or "A..B". */
+static int run_parse_seed(runner_options *o, char *item)
+{
+    char *dots = strstr(item, "..");
+    uint64_t first, last;
+    if (dots)
+        *dots = 0;
+    int code = eg_cli_seed(o->verb, item, &first);
+    last = first;
+    if (code == 0 && dots)
+        code = eg_cli_seed(o->verb, dots + 2, &last);
+    if (dots)
+        *dots = '.';
+    return code ? code : run_add_seeds(o, first, last, item);
+}
+
+/* Items with commas between; they come in place of those of an earlier option. */
 static int run_parse_seeds(const char *value, runner_options *o)
 {
-    enum { MOST = 100000 };
-    char first[32];
-    const char *dots = strstr(value, "..");
-    size_t n = dots ? (size_t)(dots - value) : strlen(value);
+    int code = 0;
     o->seeded = true;
-    if (!dots || n >= sizeof first) {
-        int code = eg_cli_seed(o->verb, value, &o->first_seed);
-        o->last_seed = o->first_seed;
-        return code;
+    o->n_seeds = 0;
+    for (const char *at = value; code == 0;) {
+        char item[64];
+        size_t n = strcspn(at, ",");
+        snprintf(item, sizeof item, "%.*s", (int)n, at);
+        code = n < sizeof item ? run_parse_seed(o, item)
+                               : eg_cli_usage(o->verb, "'%s...' is no seed", item);
+        if (!at[n])
+            break;
+        at += n + 1;
     }
-    snprintf(first, sizeof first, "%.*s", (int)n, value);
-    int code = eg_cli_seed(o->verb, first, &o->first_seed);
-    if (code == 0)
-        code = eg_cli_seed(o->verb, dots + 2, &o->last_seed);
-    if (code == 0 && o->first_seed > o->last_seed)
-        code = eg_cli_usage(o->verb, "'%s' ends before it begins", value);
-    if (code == 0 && o->last_seed - o->first_seed >= MOST)
-        code = eg_cli_usage(o->verb, "'%s' is more than %d seeds", value, MOST);
     return code;
 }
 
@@ -165,7 +200,7 @@ int runner_parse(int argc, char **argv, runner_options *o)
         return eg_cli_usage(o->verb, "--quiet and --json exclude each other");
     if (!o->n_sources)
         return eg_cli_usage(o->verb, "an experiment file is needed");
-    int code = 0;
+    int code = o->seeded ? 0 : run_add_seeds(o, 0, 0, "0");
     for (size_t i = 0; i < o->n_sources && code == 0; i++)
         code = run_find(&o->sources[i]);
     return code;

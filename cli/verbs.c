@@ -11,7 +11,7 @@
     "  --only LABEL      this run of the file alone; may be repeated\n"                        \
     "  --set KEY=VALUE   change a setting: train.lr=0.05, scale=0.1, re-fed.size=500\n"        \
     "  --seed N          what all chance follows from (0)\n"                                   \
-    "  --seeds A..B      one run for each of these seeds\n"                                    \
+    "  --seeds A,B..C    one run for each of these seeds\n"                                    \
     "  --workers N       threads that train clients (one a core); no result changes\n"         \
     "  --wire            clients are processes that get bytes alone; no result changes\n"      \
     "  --out DIR         where run folders go (runs)\n"                                        \

@@ -7,6 +7,11 @@ fails 2 engram run any.yaml --seeds 1..-1
 fails 2 engram run any.yaml --seeds ..3
 fails 2 engram run any.yaml --seeds 3..1
 fails 2 engram run any.yaml --seeds 0..9223372036854775807
+fails 2 engram run any.yaml --seeds 0,
+fails 2 engram run any.yaml --seeds 1,2x
+fails 2 engram run any.yaml --seeds 1,2,0..1
+fails 2 engram run any.yaml --seeds 0..60000,100000..160000
+fails 2 engram run any.yaml --seeds 0,000000000000000000000000000000000000000000000000000000000000000000
 fails 2 engram compare any.yaml --seed ''
 fails 2 engram model mlp --seed -1
 fails 2 engram data check blobs --seed +1
@@ -23,3 +28,7 @@ runs:
 YAML
 engram run one.yaml --seeds 9223372036854775806..9223372036854775807 --quiet
 ls runs | sed 's/-[0-9a-f]\{8\}$/-HASH/'
+
+echo "# several, in their order"
+engram run one.yaml --seeds 3,0,5..6 --out some --json | sed -n 's/.*"seed":\([0-9]*\).*"round":2.*/\1/p'
+ls some | sed 's/-[0-9a-f]\{8\}$/-HASH/'
