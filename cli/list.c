@@ -53,10 +53,12 @@ static void list_file_keys(void)
         {"model", "a network: its name, or {name: NAME, OPTION: VALUE, ...}"},
         {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
         {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
+        {"sweep", "settings with several values, a run for each: {train.lr: [0.1, 0.01]}"},
         {"runs", "the runs, a list of mappings with these keys:"},
         {"  label", "the run's name, in folders and tables"},
         {"  method", "a method, or a list of methods that work together"},
         {"  overrides", "settings of this run alone, written as in the file"},
+        {"  sweep", "the same for this run alone"},
         {"  published", "a paper's figures in percent, {METRIC: [MEAN, DEVIATION]}"},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -18,14 +18,26 @@ static bool check_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Whether --only wants it; found: [n_only], the labels that are there. */
-static bool check_wants(const runner_options *o, const char *label, bool *found)
+/* Whether --only wants a run by its label or by that of its sweep; found: [n_only], those that
+ * are there. */
+static bool check_wants(const runner_options *o, const char *label, const char *sweep,
+                        bool *found)
 {
     bool wanted = o->n_only == 0;
     for (size_t k = 0; k < o->n_only; k++)
-        if (strcmp(o->only[k], label) == 0)
+        if (strcmp(o->only[k], label) == 0 || strcmp(o->only[k], sweep) == 0)
             wanted = found[k] = true;
     return wanted;
+}
+
+/* Whether some run of a label's sweep may be wanted. */
+static bool check_may_want(const runner_options *o, const char *sweep)
+{
+    size_t n = strlen(sweep);
+    for (size_t k = 0; k < o->n_only; k++)
+        if (strncmp(o->only[k], sweep, n) == 0 && (!o->only[k][n] || o->only[k][n] == ' '))
+            return true;
+    return o->n_only == 0;
 }
 
 /* Without --resume no run may be there yet. */
@@ -45,42 +57,61 @@ static eg_status check_is_new(const runner_options *o, const char *file, const e
     return EG_OK;
 }
 
-/* Resolves one run, the next of its source. What fails with --set alone is a wrong call. */
-static int check_run(const runner_options *o, runner_source *source, const char *label)
+/* Takes over one run, if it is wanted. */
+static int check_run(const runner_options *o, runner_source *source, eg_experiment *e)
 {
-    eg_experiment **e = &source->runs[source->n_runs], *plain = NULL;
-    eg_status s = eg_experiment_file_resolve(source->file, label, o->n_sets, o->sets, e);
-    if (s == EG_OK) {
-        source->n_runs++;
-        s = check_is_new(o, source->path, *e);
-        return s == EG_OK ? 0 : eg_cli_failed();
+    eg_experiment **more = realloc(source->runs, (source->n_runs + 1) * sizeof *more);
+    if (!more) {
+        eg_experiment_free(e);
+        eg_fail(EG_ENOMEM, "no memory for %zu runs", source->n_runs);
+        return eg_cli_failed();
     }
+    source->runs = more;
+    source->runs[source->n_runs++] = e;
+    return check_is_new(o, source->path, e) == EG_OK ? 0 : eg_cli_failed();
+}
+
+/* A run cannot be resolved. What fails with --set alone is a wrong call. */
+static int check_refused(const runner_options *o, const runner_source *source,
+                         const char *label, eg_status s)
+{
     char why[1024];
+    eg_experiments plain = {0};
     snprintf(why, sizeof why, "%s", eg_error());
     bool wrong =
-        o->n_sets && eg_experiment_file_resolve(source->file, label, 0, NULL, &plain) == EG_OK;
-    eg_experiment_free(plain);
+        o->n_sets && eg_experiment_file_sweep(source->file, label, 0, NULL, &plain) == EG_OK;
+    eg_experiments_free(&plain);
     eg_fail(s, "%s", why);
     return wrong ? eg_cli_refused(o->verb, s) : eg_cli_failed();
 }
 
+/* Resolves all runs of a label, which are one unless a setting has several values. */
+static int check_label(const runner_options *o, runner_source *source, const char *label,
+                       bool *found)
+{
+    eg_experiments runs;
+    eg_status s = eg_experiment_file_sweep(source->file, label, o->n_sets, o->sets, &runs);
+    if (s != EG_OK)
+        return check_refused(o, source, label, s);
+    int code = 0;
+    for (size_t i = 0; i < runs.n && code == 0; i++)
+        if (check_wants(o, eg_experiment_label(runs.list[i]), label, found)) {
+            code = check_run(o, source, runs.list[i]);
+            runs.list[i] = NULL; /* it is the source's now */
+        }
+    eg_experiments_free(&runs);
+    return code;
+}
+
 static int check_file(const runner_options *o, runner_source *source, bool *found)
 {
-    size_t n = 0;
+    int code = 0;
+    const char *label;
     if (eg_experiment_file_open(source->path, &source->file) != EG_OK)
         return eg_cli_failed();
-    while (eg_experiment_file_label(source->file, n))
-        n++;
-    if (!(source->runs = calloc(n, sizeof *source->runs))) {
-        eg_fail(EG_ENOMEM, "no memory for %zu runs", n);
-        return eg_cli_failed();
-    }
-    int code = 0;
-    for (size_t i = 0; i < n && code == 0; i++) {
-        const char *label = eg_experiment_file_label(source->file, i);
-        if (check_wants(o, label, found))
-            code = check_run(o, source, label);
-    }
+    for (size_t i = 0; code == 0 && (label = eg_experiment_file_label(source->file, i)); i++)
+        if (check_may_want(o, label))
+            code = check_label(o, source, label, found);
     return code;
 }
 

@@ -9,30 +9,36 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A list of numbers as the text its option takes: "[0.5, 0.4]". */
-static eg_status apply_list(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
-                            const char *key)
+eg_status eg_apply_text(const eg_yaml *y, const eg_yaml_node *node, char out[EG_OPT_TEXT_SIZE])
 {
-    char list[EG_OPT_TEXT_SIZE] = "[";
-    size_t used = 1;
-    for (const eg_yaml_node *c = node->child; c; c = c->next) {
+    bool list = node->type == EG_YAML_SEQUENCE;
+    size_t used = 0;
+    for (const eg_yaml_node *c = list ? node->child : node; c; c = list ? c->next : NULL) {
         const char *text;
         EG_TRY(eg_config_text(y, c, &text));
-        int n = snprintf(list + used, sizeof list - used, "%s%s", text, c->next ? ", " : "]");
-        if (n < 0 || (used += (size_t)n) >= sizeof list)
-            return eg_yaml_fail(y, c, EG_EINVAL, "the list is too long");
+        int n = snprintf(out + used, EG_OPT_TEXT_SIZE - used, "%s%s%s",
+                         list && used == 0 ? "[" : "", text,
+                         !list     ? ""
+                         : c->next ? ", "
+                                   : "]");
+        if (n < 0 || (used += (size_t)n) >= EG_OPT_TEXT_SIZE)
+            return eg_yaml_fail(y, c, EG_EINVAL, "more than %d characters",
+                                EG_OPT_TEXT_SIZE - 1);
     }
-    return eg_yaml_blame(y, node, eg_experiment_set(e, key, list));
+    return used ? EG_OK : eg_yaml_fail(y, node, EG_EINVAL, "a value is wanted");
 }
 
+/* A value; of a setting that is numbers also a list. */
 static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
                              const char *key)
 {
-    const char *text;
-    if (node->type == EG_YAML_SEQUENCE &&
-        (strcmp(key, "data.mean") == 0 || strcmp(key, "data.std") == 0))
-        return apply_list(e, y, node, key);
-    EG_TRY(eg_config_text(y, node, &text));
+    char list[EG_OPT_TEXT_SIZE];
+    const char *text = list;
+    bool numbers = strcmp(key, "data.mean") == 0 || strcmp(key, "data.std") == 0;
+    if (numbers)
+        EG_TRY(eg_apply_text(y, node, list));
+    else
+        EG_TRY(eg_config_text(y, node, &text));
     return eg_yaml_blame(y, node, eg_experiment_set(e, key, text));
 }
 

@@ -5,6 +5,7 @@
 #include "experiment/hint.h"
 #include "experiment/published.h"
 #include "experiment/settings.h"
+#include "experiment/sweep.h"
 
 #include "io/config.h"
 
@@ -20,8 +21,9 @@ struct eg_experiment_file {
 };
 
 /* The keys every file may have that are no method's name. */
-static const char *const file_keys[] = {"name",   "scale", "data",   "model", "scenario",
-                                        "memory", "train", "server", "eval",  "runs"};
+static const char *const file_keys[] = {"name",     "scale",  "data",  "model",
+                                        "scenario", "memory", "train", "server",
+                                        "eval",     "runs",   "sweep"};
 
 static const char *file_label(const eg_yaml_node *run)
 {
@@ -43,7 +45,7 @@ static eg_status file_check_label(const eg_experiment_file *f, const eg_yaml_nod
 /* The form of a run: which keys there are, and of what type their values. */
 static eg_status file_check_run(const eg_experiment_file *f, const eg_yaml_node *run)
 {
-    static const char *const keys[] = {"label", "method", "overrides", "published"};
+    static const char *const keys[] = {"label", "method", "overrides", "published", "sweep"};
     EG_TRY(file_check_label(f, run));
     for (const eg_yaml_node *c = run->child; c; c = c->next) {
         eg_suggestion near = eg_suggest(c->key);
@@ -162,7 +164,7 @@ static eg_status file_apply_base(eg_experiment *e, const eg_yaml *y)
     for (const eg_yaml_node *c = eg_yaml_root(y)->child; c; c = c->next) {
         if (!file_knows(c->key))
             return file_unknown_key(y, c);
-        if (strcmp(c->key, "runs") != 0)
+        if (strcmp(c->key, "runs") != 0 && strcmp(c->key, "sweep") != 0)
             EG_TRY(eg_apply_section(e, y, c));
     }
     return EG_OK;
@@ -171,54 +173,8 @@ static eg_status file_apply_base(eg_experiment *e, const eg_yaml *y)
 static eg_status file_apply_run(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *run)
 {
     const eg_yaml_node *overrides = eg_yaml_get(run, "overrides");
-    snprintf(e->label, sizeof e->label, "%s", file_label(run));
     for (const eg_yaml_node *c = overrides ? overrides->child : NULL; c; c = c->next)
         EG_TRY(eg_apply_section(e, y, c));
-    return EG_OK;
-}
-
-/* "key=value": the key's length, 0 if it is none. */
-static size_t file_key_length(const char *pair)
-{
-    const char *equals = strchr(pair, '=');
-    size_t n = equals ? (size_t)(equals - pair) : 0;
-    return n < EG_OPT_TEXT_SIZE ? n : 0;
-}
-
-/* When a key's turn is: what a name replaces must be there before its options are set. */
-static int file_turn(const char *pair)
-{
-    static const char *const names[] = {"data",
-                                        "data.name",
-                                        "model",
-                                        "model.name",
-                                        "scenario.kind",
-                                        "scenario.partition",
-                                        "scenario.partition.kind"};
-    enum { N_NAMES = sizeof names / sizeof *names, N_FIRST = 5 };
-    size_t n = file_key_length(pair);
-    for (int i = 0; i < N_NAMES; i++)
-        if (strlen(names[i]) == n && strncmp(names[i], pair, n) == 0)
-            return i < N_FIRST ? 0 : 1;
-    return 2;
-}
-
-static eg_status file_override(eg_experiment *e, const char *pair)
-{
-    char key[EG_OPT_TEXT_SIZE];
-    size_t n = file_key_length(pair);
-    if (n == 0)
-        return eg_fail(EG_EINVAL, "--set: '%s' is not key=value", pair);
-    snprintf(key, sizeof key, "%.*s", (int)n, pair);
-    return eg_blame(eg_experiment_set(e, key, pair + n + 1), "--set %s", key);
-}
-
-static eg_status file_override_all(eg_experiment *e, size_t n, const char *const *overrides)
-{
-    for (int turn = 0; turn < 3; turn++)
-        for (size_t i = 0; i < n; i++)
-            if (file_turn(overrides[i]) == turn)
-                EG_TRY(file_override(e, overrides[i]));
     return EG_OK;
 }
 
@@ -235,25 +191,45 @@ static eg_status file_no_run(const eg_experiment_file *f, const char *label)
                    label, eg_suggest_words(&near), labels);
 }
 
-/* The run with this label; label NULL: the first. */
+/* The run a label belongs to, with its sweep or one of its runs; label NULL: the first. */
 static eg_status file_find_run(const eg_experiment_file *f, const char *label,
                                const eg_yaml_node **out)
 {
-    for (size_t i = 0; i < f->n_runs; i++)
-        if (!label || strcmp(file_label(f->runs[i]), label) == 0) {
+    size_t best = 0; /* "a b x=1" is of the run "a b", if there is one, and not of "a" */
+    *out = label ? NULL : f->runs[0];
+    for (size_t i = 0; label && i < f->n_runs; i++) {
+        size_t n = strlen(file_label(f->runs[i]));
+        bool same = strncmp(file_label(f->runs[i]), label, n) == 0;
+        if (same && n > best && (!label[n] || label[n] == ' ')) {
+            best = n;
             *out = f->runs[i];
-            return EG_OK;
         }
-    return file_no_run(f, label);
+    }
+    return *out ? EG_OK : file_no_run(f, label);
 }
 
-static eg_status file_resolve(eg_experiment *e, const eg_experiment_file *f,
-                              const eg_yaml_node *run, size_t n, const char *const *overrides)
+/* What is set beyond the run's own settings. */
+static eg_status file_read_sweep(const eg_experiment_file *f, const eg_yaml_node *run, size_t n,
+                                 const char *const *overrides, eg_sweep *out)
+{
+    const eg_yaml_node *const from[] = {eg_yaml_get(eg_yaml_root(f->y), "sweep"),
+                                        eg_yaml_get(run, "sweep")};
+    for (int i = 0; i < 2; i++)
+        if (from[i])
+            EG_TRY(eg_sweep_read(out, f->y, from[i]));
+    for (size_t i = 0; i < n; i++)
+        EG_TRY(eg_sweep_override(out, overrides[i]));
+    return EG_OK;
+}
+
+static eg_status file_fill(eg_experiment *e, const eg_experiment_file *f,
+                           const eg_yaml_node *run, const eg_sweep *sweep, size_t i)
 {
     EG_TRY(eg_apply_method(e, f->y, eg_yaml_get(run, "method")));
     EG_TRY(file_apply_base(e, f->y));
     EG_TRY(file_apply_run(e, f->y, run));
-    EG_TRY(file_override_all(e, n, overrides));
+    EG_TRY(eg_sweep_label(sweep, i, file_label(run), e->label));
+    EG_TRY(eg_sweep_apply(sweep, i, f->y, e));
     if (!e->name[0] || e->n_sources == 0)
         return eg_fail(EG_EINVAL, "%s: the key '%s' is missing", eg_yaml_name(f->y),
                        e->name[0] ? "data" : "name");
@@ -261,20 +237,81 @@ static eg_status file_resolve(eg_experiment *e, const eg_experiment_file *f,
     return eg_experiment_resolve(e);
 }
 
-eg_status eg_experiment_file_resolve(const eg_experiment_file *f, const char *label, size_t n,
-                                     const char *const *overrides, eg_experiment **out)
+/* Combination i of a run's sweep. */
+static eg_status file_resolve(const eg_experiment_file *f, const eg_yaml_node *run,
+                              const eg_sweep *sweep, size_t i, eg_experiment **out)
 {
-    const eg_yaml_node *run = NULL;
     eg_experiment *e;
     *out = NULL;
-    EG_TRY(file_find_run(f, label, &run));
     eg_status s = eg_experiment_new(&e);
     if (s == EG_OK)
-        s = file_resolve(e, f, run, n, overrides);
+        s = file_fill(e, f, run, sweep, i);
     if (s == EG_OK)
         *out = e;
     else
         eg_experiment_free(e);
+    return s;
+}
+
+/* All combinations, or the one whose label was given in full. */
+static eg_status file_resolve_all(const eg_experiment_file *f, const char *label,
+                                  const eg_yaml_node *run, const eg_sweep *sweep,
+                                  eg_experiments *out)
+{
+    size_t n;
+    EG_TRY(eg_sweep_count(sweep, &n));
+    EG_TRY(eg_alloc(n, sizeof(eg_experiment *), &out->list));
+    bool all = !label || strcmp(label, file_label(run)) == 0;
+    for (size_t i = 0; i < n; i++) {
+        char full[EG_OPT_TEXT_SIZE];
+        EG_TRY(eg_sweep_label(sweep, i, file_label(run), full));
+        if (!all && strcmp(label, full) != 0)
+            continue;
+        EG_TRY(file_resolve(f, run, sweep, i, &out->list[out->n]));
+        out->n++;
+    }
+    return out->n ? EG_OK : file_no_run(f, label);
+}
+
+eg_status eg_experiment_file_sweep(const eg_experiment_file *f, const char *label, size_t n,
+                                   const char *const *overrides, eg_experiments *out)
+{
+    const eg_yaml_node *run = NULL;
+    eg_sweep sweep = {0};
+    *out = (eg_experiments){0};
+    EG_TRY(file_find_run(f, label, &run));
+    eg_status s = file_read_sweep(f, run, n, overrides, &sweep);
+    if (s == EG_OK)
+        s = file_resolve_all(f, label, run, &sweep, out);
+    eg_sweep_fini(&sweep);
+    if (s != EG_OK)
+        eg_experiments_free(out);
+    return s;
+}
+
+void eg_experiments_free(eg_experiments *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        eg_experiment_free(e->list[i]);
+    free(e->list);
+    *e = (eg_experiments){0};
+}
+
+eg_status eg_experiment_file_resolve(const eg_experiment_file *f, const char *label, size_t n,
+                                     const char *const *overrides, eg_experiment **out)
+{
+    eg_experiments all;
+    *out = NULL;
+    EG_TRY(eg_experiment_file_sweep(f, label, n, overrides, &all));
+    eg_status s = EG_OK;
+    if (label && all.n > 1)
+        s = eg_fail(EG_EINVAL, "%s: '%s' stands for %zu runs; one of them is '%s'",
+                    eg_yaml_name(f->y), label, all.n, all.list[0]->label);
+    if (s == EG_OK) {
+        *out = all.list[0];
+        all.list[0] = NULL;
+    }
+    eg_experiments_free(&all);
     return s;
 }
 

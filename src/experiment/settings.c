@@ -112,3 +112,32 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
 {
     return eg_hint_setting(settings_set(e, key, value), e, key, value);
 }
+
+static bool settings_is_text(const eg_opt *opts, const char *name)
+{
+    const eg_opt *o = eg_opts_find(opts, name);
+    return o && o->type == EG_OPT_IS_TEXT;
+}
+
+bool eg_setting_is_text(const char *key)
+{
+    char head[EG_OPT_TEXT_SIZE];
+    size_t n = strcspn(key, ".");
+    if (!key[n])
+        return strcmp(key, "name") == 0;
+    snprintf(head, sizeof head, "%.*s", (int)n, key);
+    const char *name = key + n + 1;
+    bool text = false;
+    if (strcmp(head, "data") == 0) {
+        text = settings_is_text(eg_settings_of_data, name);
+        for (const eg_dataset *const *d = eg_datasets; *d; d++)
+            text |= settings_is_text((*d)->opts, name);
+    }
+    for (const eg_model *const *m = eg_models; *m && strcmp(head, "model") == 0; m++)
+        text |= settings_is_text((*m)->opts, name);
+    for (size_t i = 0; eg_sections[i].name; i++)
+        text |= strcmp(head, eg_sections[i].name) == 0 &&
+                settings_is_text(eg_sections[i].opts, name);
+    const eg_method *m = eg_method_find(head);
+    return text || (m && settings_is_text(m->opts, name));
+}

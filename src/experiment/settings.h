@@ -17,6 +17,8 @@ void eg_experiment_drop_sources(eg_experiment *e);
 eg_status eg_experiment_set_model(eg_experiment *e, const char *word);
 /* "train.lr" = "0.1"; "data" or "model" alone is the name, and replaces what there was. */
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
+/* True if a comma belongs to the setting's value: it is a text, or a list of numbers. */
+bool eg_setting_is_text(const char *key);
 /* What no single setting can tell: parts that exclude each other or lack something. */
 eg_status eg_experiment_check(const eg_experiment *e);
 /* The means and deviations of the data's options, into a transform. */

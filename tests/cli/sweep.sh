@@ -1,0 +1,23 @@
+# Settings with several values: a run for each, rows in the order of the values, one of them alone.
+cat >file.yaml <<'YAML'
+name: s
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 1, partition: iid}
+runs:
+- {label: avg, method: fedavg}
+- {label: prox, method: fedprox, sweep: {fedprox.mu: [1, 0.5]}}
+YAML
+rows() { cut -d'|' -f2 | sed 1,2d; }
+engram compare file.yaml --set train.lr=0.1,0.01 --markdown | rows
+ls runs | sed 's/-[0-9a-f]\{8\}$/-HASH/'
+
+echo "# one of them, and a label's"
+engram run file.yaml --set train.lr=0.1,0.01 --only 'avg train.lr=0.1' --out one --quiet
+engram compare file.yaml --out one --only prox --markdown | rows
+ls one | sed 's/-[0-9a-f]\{8\}$/-HASH/'
+
+echo "# what goes wrong"
+fails 2 engram run file.yaml --only 'avg train.lr=0.1'
+fails 2 engram run file.yaml --set train.lr=0.1,fast
+fails 2 engram run file.yaml --set train.lr=0.1,0.1
