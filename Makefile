@@ -3,30 +3,32 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
 # Configures and builds one preset, or one target of it: $(call build,release[,target]).
-build = cmake --preset $(1) >build/$(1).log || { cat build/$(1).log; exit 1; }; \
+build = mkdir -p build; cmake --preset $(1) >build/$(1).log || { cat build/$(1).log; exit 1; }; \
 	cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
 # ThreadSanitizer cannot live with much address randomisation; some containers forbid this cure.
 still = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2)
 
-.PHONY: help demo install test test-slow bench clean
+.PHONY: help build demo install test test-slow bench clean
 .NOTPARALLEL:
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-demo: build ## build engram and see forgetting happen and be cured
+build: ## build the program, build/release/engram, or what has changed of it
 	tools/setup build
-	$(call build,release)
+	$(call build,release,engram_cli)
+
+demo: build ## build engram and see forgetting happen and be cured
 	rm -rf build/demo
 	build/release/engram compare experiments/demo.yaml --out build/demo
 
-install: build ## put program, library and experiments under PREFIX, /usr/local
+install: ## put program, library and experiments under PREFIX, /usr/local
 	tools/setup build
 	$(call build,release)
 	cmake --install build/release --prefix $(PREFIX) >build/install.log
 
-test: build ## run every fast test, plain and under sanitizers, and tools/check
+test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/setup build check
 	$(call build,release)
 	$(call build,asan)
@@ -34,7 +36,7 @@ test: build ## run every fast test, plain and under sanitizers, and tools/check
 	$(call ctest,asan,fast)
 	tools/check
 
-test-slow: build ## run the long tests, the threaded ones under ThreadSanitizer, and the fuzzers
+test-slow: ## run the long tests, the threaded ones under ThreadSanitizer, and the fuzzers
 	tools/setup build fuzz
 	$(call build,release)
 	$(call build,tsan,threaded)
@@ -42,13 +44,10 @@ test-slow: build ## run the long tests, the threaded ones under ThreadSanitizer,
 	$(still) $(call ctest,tsan,threaded)
 	tools/fuzz all 60
 
-bench: build ## measure speed, beside PyTorch, which it installs
+bench: ## measure speed, beside PyTorch, which it installs
 	tools/setup build torch
 	$(call build,release)
 	build/release/engram bench --peer torch
-
-build:
-	@mkdir -p $@
 
 clean: ## remove everything that was built
 	rm -rf build
