@@ -6,6 +6,7 @@
 #include <engram/suggest.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,7 @@ static int main_run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of its write */
     int code = main_run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;

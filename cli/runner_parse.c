@@ -79,6 +79,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
             return eg_cli_usage(o->verb, "there are more than %d --only", RUNNER_MAX);
         o->only[o->n_only++] = value;
     } else if (strcmp(name, "--out") == 0) {
+        if (!*value)
+            return eg_cli_usage(o->verb, "--out needs the name of a folder");
         o->out = value;
     } else if (strcmp(name, "--data-dir") == 0) {
         o->data_dir = value;

@@ -37,7 +37,8 @@ const char *eg_status_text(eg_status s);
 /* The sentence of this thread's latest failure. Borrowed: valid until the next failure. */
 const char *eg_error(void);
 
-/* Sets the error text and returns code, so that failing is one statement. */
+/* Sets the error text and returns code, so that failing is one statement. Control characters
+ * are spelled out, "\x1b": words may come from a file. */
 eg_status eg_fail(eg_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

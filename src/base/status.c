@@ -26,14 +26,32 @@ const char *eg_error(void)
     return status_message;
 }
 
+/* True for a byte that ends a line or steers a terminal; before is the one before it. */
+static bool status_is_control(unsigned char byte, unsigned char before)
+{
+    return byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte < 0xa0);
+}
+
 eg_status eg_fail(eg_status code, const char *format, ...)
 {
     char fresh[sizeof status_message]; /* the old text may be among the arguments */
+    size_t n = 0;
+    unsigned char before = 0;
     va_list args;
     va_start(args, format);
     vsnprintf(fresh, sizeof fresh, format, args);
     va_end(args);
-    memcpy(status_message, fresh, sizeof fresh);
+    /* Words may come from a file that means no good. */
+    for (const char *c = fresh; *c; before = (unsigned char)*c++) {
+        bool control = status_is_control((unsigned char)*c, before);
+        if (n + (control ? 4 : 1) >= sizeof status_message)
+            break;
+        if (control)
+            n += (size_t)snprintf(status_message + n, 5, "\\x%02x", (unsigned char)*c);
+        else
+            status_message[n++] = *c;
+    }
+    status_message[n] = 0;
     return code;
 }
 

@@ -35,6 +35,18 @@ static void test_blame_goes_before_the_text(void **state)
     assert_string_equal(eg_error(), "a.csv: row 3: no room");
 }
 
+static void test_control_characters_are_spelled_out(void **state)
+{
+    (void)state;
+    char text[1100];
+    eg_fail(EG_EFORMAT, "%s", "a\033[31m\n\x7f\xc2\x9b\xc3\xa9");
+    assert_string_equal(eg_error(), "a\\x1b[31m\\x0a\\x7f\xc2\\x9b\xc3\xa9");
+    memset(text, '\n', sizeof text);
+    text[sizeof text - 1] = 0;
+    eg_fail(EG_EFORMAT, "%s", text);
+    assert_int_equal(strlen(eg_error()), 1020); /* none is cut in the middle */
+}
+
 static void test_long_texts_are_cut(void **state)
 {
     (void)state;
@@ -108,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_every_status_has_a_text),
         cmocka_unit_test(test_a_failure_leaves_its_numbers),
         cmocka_unit_test(test_blame_goes_before_the_text),
+        cmocka_unit_test(test_control_characters_are_spelled_out),
         cmocka_unit_test(test_long_texts_are_cut),
         cmocka_unit_test(test_try_forwards_the_first_failure),
         cmocka_unit_test(test_memory_is_zeroed_aligned_and_bounded),

@@ -57,7 +57,7 @@ static eg_status apply_mapping(eg_experiment *e, const eg_yaml *y, const eg_yaml
             int n = snprintf(key, sizeof key, "%s.%s", prefix, c->key);
             if (n < 0 || (size_t)n >= sizeof key)
                 return eg_yaml_fail(y, c, EG_EINVAL, "the key is too long");
-            if (c->type == EG_YAML_MAPPING)
+            if (c->type == EG_YAML_MAPPING && strcmp(key, "scenario.partition") == 0)
                 EG_TRY(apply_mapping(e, y, c, key, NULL));
             else
                 EG_TRY(apply_value(e, y, c, key));
@@ -79,12 +79,15 @@ static eg_status apply_source(eg_experiment *e, const eg_yaml *y, const eg_yaml_
 
 eg_status eg_apply_section(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node)
 {
+    bool data = strcmp(node->key, "data") == 0, named = data || strcmp(node->key, "model") == 0;
+    bool value = strcmp(node->key, "name") == 0 || strcmp(node->key, "scale") == 0;
+    if (value || (named && node->type == EG_YAML_SCALAR))
+        return apply_value(e, y, node, node->key);
     if (node->type == EG_YAML_MAPPING)
         return apply_mapping(e, y, node, node->key, NULL);
-    if (node->type == EG_YAML_SCALAR)
-        return apply_value(e, y, node, node->key);
-    if (strcmp(node->key, "data") != 0)
-        return eg_yaml_fail(y, node, EG_EINVAL, "'%s' cannot be a list", node->key);
+    if (!data)
+        return eg_yaml_fail(y, node, EG_EINVAL, "%s: a mapping is wanted, not a %s", node->key,
+                            eg_yaml_type_name(node->type));
     eg_experiment_drop_sources(e);
     for (const eg_yaml_node *c = node->child; c; c = c->next)
         EG_TRY(apply_source(e, y, c));

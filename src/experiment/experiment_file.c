@@ -34,12 +34,34 @@ static eg_status file_check_label(const eg_experiment_file *f, const eg_yaml_nod
 {
     const eg_yaml_node *label = eg_yaml_get(run, "label");
     if (!label || !label->text || !*label->text)
-        return eg_yaml_fail(f->y, label ? label : run, EG_EINVAL, "a run needs a label");
+        return eg_yaml_fail(f->y, label ? label : run, EG_EINVAL,
+                            "a run needs a label, a text that is not empty");
+    EG_TRY(eg_yaml_blame(f->y, label, eg_setting_check_text("label", label->text)));
     for (size_t i = 0; i < f->n_runs; i++)
         if (strcmp(file_label(f->runs[i]), label->text) == 0)
             return eg_yaml_fail(f->y, label, EG_EINVAL, "the label '%s' is there twice",
                                 label->text);
     return EG_OK;
+}
+
+/* A method's name, or a list of names. */
+static eg_status file_check_method(const eg_experiment_file *f, const eg_yaml_node *method)
+{
+    bool fits =
+        method->type == EG_YAML_SCALAR || (method->type == EG_YAML_SEQUENCE && method->n);
+    for (const eg_yaml_node *c = method->child; c; c = c->next)
+        fits &= c->type == EG_YAML_SCALAR;
+    return fits ? EG_OK
+                : eg_yaml_fail(f->y, method, EG_EINVAL,
+                               "method: the name of a method or a list of names is wanted");
+}
+
+static eg_status file_check_mapping(const eg_experiment_file *f, const eg_yaml_node *node)
+{
+    return node->type == EG_YAML_MAPPING
+               ? EG_OK
+               : eg_yaml_fail(f->y, node, EG_EINVAL, "%s: a mapping is wanted, not a %s",
+                              node->key, eg_yaml_type_name(node->type));
 }
 
 /* The form of a run: which keys there are, and of what type their values. */
@@ -57,11 +79,14 @@ static eg_status file_check_run(const eg_experiment_file *f, const eg_yaml_node 
         if (!known)
             return eg_yaml_fail(f->y, c, EG_EINVAL, "a run has no key '%s'%s", c->key,
                                 eg_suggest_words(&near));
+        if (strcmp(c->key, "overrides") == 0 || strcmp(c->key, "published") == 0)
+            EG_TRY(file_check_mapping(f, c));
     }
-    if (!eg_yaml_get(run, "method"))
+    const eg_yaml_node *method = eg_yaml_get(run, "method");
+    if (!method)
         return eg_yaml_fail(f->y, run, EG_EINVAL, "the run '%s' needs a method",
                             file_label(run));
-    return EG_OK;
+    return file_check_method(f, method);
 }
 
 static eg_status file_read_runs(eg_experiment_file *f)

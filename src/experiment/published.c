@@ -3,9 +3,29 @@
  */
 #include "experiment/published.h"
 
+#include <engram/suggest.h>
+
 #include "base/base.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* The columns of the table that papers have figures for. */
+static const char *const figures_known[] = {"acc_final",  "acc_task_il", "acc_last_ten", "aia",
+                                            "forgetting", "bwt",         "fwt"};
+
+static eg_status figures_check_metric(const eg_yaml *y, const eg_yaml_node *node)
+{
+    eg_suggestion near = eg_suggest(node->key);
+    for (size_t i = 0; i < sizeof figures_known / sizeof *figures_known; i++) {
+        if (strcmp(figures_known[i], node->key) == 0)
+            return EG_OK;
+        eg_suggest_offer(&near, figures_known[i]);
+    }
+    return eg_yaml_fail(y, node, EG_EINVAL, "published: there is no column '%s'%s", node->key,
+                        eg_suggest_words(&near));
+}
 
 static eg_status figures_number(const eg_yaml *y, const eg_yaml_node *node, double *out)
 {
@@ -13,7 +33,9 @@ static eg_status figures_number(const eg_yaml *y, const eg_yaml_node *node, doub
     if (!node->text || !*node->text)
         return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number");
     *out = strtod(node->text, &end) / 100;
-    return *end ? eg_yaml_fail(y, node, EG_EINVAL, "'%s' is no number", node->text) : EG_OK;
+    return *end || !isfinite(*out)
+               ? eg_yaml_fail(y, node, EG_EINVAL, "'%s' is no number", node->text)
+               : EG_OK;
 }
 
 /* One "metric: [mean, sd]" or "metric: mean". */
@@ -31,6 +53,7 @@ eg_status eg_figures_read(eg_figures *to, const eg_yaml *y, const eg_yaml_node *
                           const char *label)
 {
     for (const eg_yaml_node *c = published->child; c; c = c->next) {
+        EG_TRY(figures_check_metric(y, c));
         EG_TRY(eg_grow(&to->list, to->n, &to->cap, sizeof *to->list));
         eg_published *p = &to->list[to->n++];
         *p = (eg_published){.label = label, .metric = c->key, .sd = -1};

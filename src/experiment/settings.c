@@ -81,12 +81,47 @@ static eg_status settings_set_part(eg_experiment *e, const char *part, const cha
     return s;
 }
 
+/* The length of the character at the start of a text, 0 if it is none of UTF-8 or one that ends
+ * a line or steers a terminal. */
+static size_t settings_character(const unsigned char *at)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = *at < 0x80 ? 1 : *at >> 5 == 6 ? 2 : *at >> 4 == 14 ? 3 : *at >> 3 == 30 ? 4 : 0;
+    uint32_t code = n == 1 ? *at : *at & (0x7fU >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (at[i] >> 6 != 2)
+            return 0;
+        code = code << 6 | (at[i] & 0x3fU);
+    }
+    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    bool strange = code == 0x2028 || code == 0x2029 || code == 0xfeff || code == 0xfffe ||
+                   code == 0xffff || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff;
+    return n == 0 || code < least[n] || control || strange ? 0 : n;
+}
+
+eg_status eg_setting_check_text(const char *name, const char *text)
+{
+    if (strlen(text) >= EG_OPT_TEXT_SIZE)
+        return eg_fail(EG_EINVAL, "%s: more than %d characters", name, EG_OPT_TEXT_SIZE - 1);
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        size_t n = settings_character(at);
+        if (n == 0)
+            return eg_fail(EG_EINVAL,
+                           "%s: a control character, a line end or what is not UTF-8, after "
+                           "'%.*s'",
+                           name, (int)(at - (const unsigned char *)text), text);
+        at += n;
+    }
+    return EG_OK;
+}
+
 static eg_status settings_set(eg_experiment *e, const char *key, const char *value)
 {
     char head[EG_OPT_TEXT_SIZE];
     size_t n = strcspn(key, ".");
     snprintf(head, sizeof head, "%.*s", (int)n, key);
     const char *name = key[n] ? key + n + 1 : "name";
+    EG_TRY(eg_setting_check_text(key, value));
     if (strcmp(key, "name") == 0) {
         snprintf(e->name, sizeof e->name, "%s", value);
         return EG_OK;

@@ -19,6 +19,9 @@ eg_status eg_experiment_set_model(eg_experiment *e, const char *word);
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
 /* True if a comma belongs to the setting's value: it is a text, or a list of numbers. */
 bool eg_setting_is_text(const char *key);
+/* EG_EINVAL: too long, or characters that a line of text cannot have: config.yaml and the names
+ * of folders must hold it. */
+eg_status eg_setting_check_text(const char *name, const char *text);
 /* What no single setting can tell: parts that exclude each other or lack something. */
 eg_status eg_experiment_check(const eg_experiment *e);
 /* The means and deviations of the data's options, into a transform. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEP_MOST = 10000 };
+enum { SWEEP_MOST = 1000 };
 
 void eg_sweep_fini(eg_sweep *s)
 {

@@ -55,7 +55,7 @@ static void test_png_to_nowhere_is_an_error(void **state)
 {
     (void)state;
     uint8_t pixel[3] = {0};
-    assert_fails(eg_png_save("/nonexistent/a.png", &(eg_image){1, 1, 3, pixel}), EG_EIO,
+    assert_fails(eg_png_save("/nonexistent/a.png", &(eg_image){1, 1, 3, pixel}), EG_ENOENT,
                  "/nonexistent/a.png");
 }
 

@@ -3,6 +3,8 @@
  */
 #include "io/png.h"
 
+#include "io/file.h"
+
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +64,16 @@ eg_status eg_png_save(const char *path, const eg_image *im)
     png.width = (png_uint_32)im->width;
     png.height = (png_uint_32)im->height;
     png.format = im->channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-    if (!png_image_write_to_file(&png, path, 0, im->pixels, 0, NULL))
-        return eg_fail(EG_EIO, "%s: cannot write the PNG (%s)", path, png.message);
-    return EG_OK;
+    png_alloc_size_t n = 0;
+    void *bytes = NULL;
+    eg_status s = EG_OK;
+    /* libpng's own writing removes what was there when it fails. */
+    if (!png_image_write_to_memory(&png, NULL, &n, 0, im->pixels, 0, NULL) ||
+        !(bytes = malloc(n)) ||
+        !png_image_write_to_memory(&png, bytes, &n, 0, im->pixels, 0, NULL))
+        s = eg_fail(EG_ENOMEM, "%s: cannot make the PNG (%s)", path, png.message);
+    if (s == EG_OK)
+        s = eg_file_write(path, &(eg_bytes){bytes, n}, 1);
+    free(bytes);
+    return s;
 }
