@@ -8,7 +8,7 @@ add_library(engram STATIC)
 target_include_directories(engram PUBLIC include PRIVATE src)
 target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C dnnl m)
 
-foreach(folder base io tensor)
+foreach(folder base io tensor tensor/conv)
   eg_folder(src/${folder})
 endforeach()
 eg_family(src/op include/engram/op.inc)

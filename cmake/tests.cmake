@@ -41,9 +41,9 @@ foreach(source IN LISTS sources)
   eg_test(${source})
 endforeach()
 
-# run_test counts the allocations of our own objects; shared libraries are not led astray.
+# plan_run_test counts the allocations of our own objects; shared libraries are not led astray.
 foreach(call malloc calloc realloc aligned_alloc posix_memalign free)
-  target_link_options(run_test PRIVATE -Wl,--wrap=${call})
+  target_link_options(plan_run_test PRIVATE -Wl,--wrap=${call})
 endforeach()
 
 # Registers a test once more for an instruction set; where the machine lacks it, it is skipped.
@@ -54,7 +54,7 @@ function(eg_test_isa test isa label)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
-foreach(test op_test chain_test layout_test golden_ops_test pooled_test tiles_test)
+foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd_batched_test)
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()

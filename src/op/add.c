@@ -9,7 +9,7 @@ static eg_node *add_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return dy;
 }
 
-static void add_plain(const eg_node *y, const double *const *in, double *out)
+static void add_reference(const eg_node *y, const double *const *in, double *out)
 {
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = in[0][i] + in[1][i];
@@ -34,8 +34,11 @@ static eg_node *add_sample(eg_graph *g, int i)
     return eg_add(g, eg_sample_input(g, s[i].a, -1, 1), eg_sample_input(g, s[i].b, -1, 1));
 }
 
-const eg_op eg_op_add = {
-    .name = "add", .vjp = add_vjp, .plain = add_plain, .emit = add_emit, .sample = add_sample};
+const eg_op eg_op_add = {.name = "add",
+                         .vjp = add_vjp,
+                         .reference = add_reference,
+                         .emit = add_emit,
+                         .sample = add_sample};
 
 eg_node *eg_add(eg_graph *g, eg_node *a, eg_node *b)
 {

@@ -13,7 +13,7 @@ static eg_node *affine_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_affine(g, dy, ((const affine *)y->attr)->a, 0);
 }
 
-static void affine_plain(const eg_node *y, const double *const *in, double *out)
+static void affine_reference(const eg_node *y, const double *const *in, double *out)
 {
     const affine *c = y->attr;
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -45,7 +45,7 @@ static eg_node *affine_sample(eg_graph *g, int i)
 
 const eg_op eg_op_affine = {.name = "affine",
                             .vjp = affine_vjp,
-                            .plain = affine_plain,
+                            .reference = affine_reference,
                             .emit = affine_emit,
                             .sample = affine_sample};
 

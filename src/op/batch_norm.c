@@ -25,9 +25,9 @@ static eg_node *batch_norm_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int w
     return eg_reshape(g, row, weight->shape);
 }
 
-static void batch_norm_plain(const eg_node *y, const double *const *in, double *out)
+static void batch_norm_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y, EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y, EG_ROWMAJOR);
     for (int64_t i = 0; i < d.n * d.c * d.area; i++) {
         int64_t c = i / d.area % d.c;
         double z = (in[0][i] - in[1][c]) / sqrt(in[1][d.c + c] + batch_norm_eps(y));
@@ -71,9 +71,10 @@ static eg_status batch_norm_emit(eg_plan *p, const eg_node *y)
     eg_layout layout = eg_channel_layout(p, y->in[0]);
     const eg_node *sum, *other = batch_norm_residual(p, y, &sum);
     const eg_node *relu = eg_sole_relu(p, sum ? sum : y);
-    eg_value *in[5] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_PLAIN),
-                       eg_plan_read(p, y->in[2], EG_PLAIN), eg_plan_read(p, y->in[3], EG_PLAIN),
-                       other ? eg_plan_read(p, other, layout) : NULL};
+    eg_value *in[5] = {
+        eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_ROWMAJOR),
+        eg_plan_read(p, y->in[2], EG_ROWMAJOR), eg_plan_read(p, y->in[3], EG_ROWMAJOR),
+        other ? eg_plan_read(p, other, layout) : NULL};
     eg_value *out[] = {eg_plan_write(p, y, layout),
                        eg_plan_scratch(p, 2 * (size_t)y->shape.dim[1] * sizeof(float))};
     eg_step *s = eg_plan_step(p, y, batch_norm_run, other ? 5 : 4, in, 2, out);
@@ -100,7 +101,7 @@ static eg_node *batch_norm_sample(eg_graph *g, int i)
 
 const eg_op eg_op_batch_norm = {.name = "batch_norm",
                                 .vjp = batch_norm_vjp,
-                                .plain = batch_norm_plain,
+                                .reference = batch_norm_reference,
                                 .emit = batch_norm_emit,
                                 .sample = batch_norm_sample};
 

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-static void batch_norm_back_plain(const eg_node *y, const double *const *in, double *out)
+static void batch_norm_back_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y, EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y, EG_ROWMAJOR);
     const double *x = in[0], *stats = in[1], *weight = in[2], *dy = in[3], *sums = in[4];
     double eps = *(const double *)y->attr, count = (double)(d.n * d.area);
     for (int64_t i = 0; i < d.n * d.c * d.area; i++) {
@@ -42,10 +42,10 @@ static eg_status batch_norm_back_emit(eg_plan *p, const eg_node *y)
     const eg_node *dy = y->in[3];
     bool masked = eg_plan_skipped(p, dy);
     eg_value *in[] = {eg_plan_read(p, y->in[0], layout),
-                      eg_plan_read(p, y->in[1], EG_PLAIN),
-                      eg_plan_read(p, y->in[2], EG_PLAIN),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[2], EG_ROWMAJOR),
                       eg_plan_read(p, masked ? dy->in[1] : dy, layout),
-                      eg_plan_read(p, y->in[4], EG_PLAIN),
+                      eg_plan_read(p, y->in[4], EG_ROWMAJOR),
                       masked ? eg_plan_read(p, dy->in[0], layout) : NULL};
     eg_value *out[] = {eg_plan_write(p, y, layout),
                        eg_plan_scratch(p, 3 * (size_t)y->shape.dim[1] * sizeof(float))};
@@ -68,7 +68,7 @@ static eg_node *batch_norm_back_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_batch_norm_back = {.name = "batch_norm_back",
-                                     .plain = batch_norm_back_plain,
+                                     .reference = batch_norm_back_reference,
                                      .emit = batch_norm_back_emit,
                                      .sample = batch_norm_back_sample,
                                      .no_vjp = "it is a fused backward"};

@@ -45,9 +45,9 @@ static eg_node *batch_norm_eval_vjp(eg_graph *g, const eg_node *y, eg_node *dy, 
     }
 }
 
-static void batch_norm_eval_plain(const eg_node *y, const double *const *in, double *out)
+static void batch_norm_eval_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y, EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y, EG_ROWMAJOR);
     for (int64_t i = 0; i < d.n * d.c * d.area; i++) {
         int64_t c = i / d.area % d.c;
         double z = (in[0][i] - in[1][c]) / sqrt(in[2][c] + batch_norm_eval_eps(y));
@@ -76,7 +76,7 @@ static eg_status batch_norm_eval_emit(eg_plan *p, const eg_node *y)
     eg_layout layout = eg_plan_layout(p, y->in[0]);
     eg_value *in[5] = {eg_plan_read(p, y->in[0], layout)};
     for (int i = 1; i < 5; i++)
-        in[i] = eg_plan_read(p, y->in[i], EG_PLAIN);
+        in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
     eg_value *out[] = {eg_plan_write(p, y, layout),
                        eg_plan_scratch(p, 2 * (size_t)y->shape.dim[1] * sizeof(float))};
     eg_step *s = eg_plan_step(p, y, batch_norm_eval_run, 5, in, 2, out);
@@ -111,7 +111,7 @@ static eg_node *batch_norm_eval_sample(eg_graph *g, int i)
 
 const eg_op eg_op_batch_norm_eval = {.name = "batch_norm_eval",
                                      .vjp = batch_norm_eval_vjp,
-                                     .plain = batch_norm_eval_plain,
+                                     .reference = batch_norm_eval_reference,
                                      .emit = batch_norm_eval_emit,
                                      .sample = batch_norm_eval_sample,
                                      .sample_norms = batch_norm_eval_norms};

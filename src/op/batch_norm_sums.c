@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-static void batch_norm_sums_plain(const eg_node *y, const double *const *in, double *out)
+static void batch_norm_sums_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y->in[0], EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y->in[0], EG_ROWMAJOR);
     double eps = *(const double *)y->attr;
     for (int64_t c = 0; c < 2 * d.c; c++)
         out[c] = 0;
@@ -36,10 +36,10 @@ static eg_status batch_norm_sums_emit(eg_plan *p, const eg_node *y)
     eg_layout layout = eg_channel_layout(p, y->in[0]);
     const eg_node *dy = y->in[2];
     bool masked = eg_plan_skipped(p, dy); /* by a relu: read its result and its dy instead */
-    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_PLAIN),
+    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_ROWMAJOR),
                       eg_plan_read(p, masked ? dy->in[1] : dy, layout),
                       masked ? eg_plan_read(p, dy->in[0], layout) : NULL};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, batch_norm_sums_run, masked ? 4 : 3, in, 1, &out) ? EG_OK
                                                                                 : EG_ENOMEM;
 }
@@ -54,7 +54,7 @@ static eg_node *batch_norm_sums_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_batch_norm_sums = {.name = "batch_norm_sums",
-                                     .plain = batch_norm_sums_plain,
+                                     .reference = batch_norm_sums_reference,
                                      .emit = batch_norm_sums_emit,
                                      .sample = batch_norm_sums_sample,
                                      .no_vjp = "it is part of a fused backward"};

@@ -9,9 +9,9 @@ static eg_node *bias_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return wrt == 0 ? dy : eg_channel_sum(g, dy);
 }
 
-static void bias_plain(const eg_node *y, const double *const *in, double *out)
+static void bias_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y, EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y, EG_ROWMAJOR);
     for (int64_t i = 0; i < d.n * d.c * d.area; i++)
         out[i] = in[0][i] + in[1][i / d.area % d.c];
 }
@@ -37,7 +37,7 @@ static eg_status bias_emit(eg_plan *p, const eg_node *y)
     eg_value *ones = eg_plan_scratch(p, (size_t)y->shape.dim[1] * sizeof(float));
     if (!eg_plan_step(p, y, bias_run_ones, 0, NULL, 1, &ones))
         return EG_ENOMEM;
-    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_PLAIN),
+    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_ROWMAJOR),
                       ones};
     eg_value *out = eg_plan_write(p, y, layout);
     eg_plan_in_place(p, out, in[0]);
@@ -60,7 +60,7 @@ static eg_node *bias_sample(eg_graph *g, int i)
 
 const eg_op eg_op_bias = {.name = "bias",
                           .vjp = bias_vjp,
-                          .plain = bias_plain,
+                          .reference = bias_reference,
                           .emit = bias_emit,
                           .sample = bias_sample,
                           .sample_norms = bias_sample_norms};

@@ -10,9 +10,9 @@ static eg_node *channel_affine_vjp(eg_graph *g, const eg_node *y, eg_node *dy, i
     return eg_channel_sum(g, wrt == 1 ? eg_mul(g, dy, y->in[0]) : dy);
 }
 
-static void channel_affine_plain(const eg_node *y, const double *const *in, double *out)
+static void channel_affine_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y, EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y, EG_ROWMAJOR);
     for (int64_t i = 0; i < d.n * d.c * d.area; i++)
         out[i] = in[1][i / d.area % d.c] * in[0][i] + in[2][i / d.area % d.c];
 }
@@ -28,8 +28,8 @@ static eg_status channel_affine_run(const eg_step *s)
 static eg_status channel_affine_emit(eg_plan *p, const eg_node *y)
 {
     eg_layout layout = eg_plan_layout(p, y->in[0]);
-    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_PLAIN),
-                      eg_plan_read(p, y->in[2], EG_PLAIN)};
+    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[2], EG_ROWMAJOR)};
     eg_value *out = eg_plan_write(p, y, layout);
     const eg_node *relu = eg_sole_relu(p, y);
     eg_step *s = eg_plan_step(p, y, channel_affine_run, 3, in, 1, &out);
@@ -54,7 +54,7 @@ static eg_node *channel_affine_sample(eg_graph *g, int i)
 
 const eg_op eg_op_channel_affine = {.name = "channel_affine",
                                     .vjp = channel_affine_vjp,
-                                    .plain = channel_affine_plain,
+                                    .reference = channel_affine_reference,
                                     .emit = channel_affine_emit,
                                     .sample = channel_affine_sample};
 

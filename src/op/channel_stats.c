@@ -6,9 +6,9 @@
  */
 #include "op/op.h"
 
-static void channel_stats_plain(const eg_node *y, const double *const *in, double *out)
+static void channel_stats_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y->in[0], EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y->in[0], EG_ROWMAJOR);
     double count = (double)(d.n * d.area);
     for (int64_t c = 0; c < 2 * d.c; c++)
         out[c] = 0;
@@ -40,9 +40,9 @@ static eg_status channel_stats_run(const eg_step *s)
 static eg_status channel_stats_emit(eg_plan *p, const eg_node *y)
 {
     eg_value *x = eg_plan_read(p, y->in[0], eg_channel_layout(p, y->in[0]));
-    eg_value *out[3] = {eg_plan_write(p, y, EG_PLAIN)};
+    eg_value *out[3] = {eg_plan_write(p, y, EG_ROWMAJOR)};
     for (int i = 1; i < y->n_in; i++)
-        out[i] = eg_plan_read(p, y->in[i], EG_PLAIN);
+        out[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
     return eg_plan_step(p, y, channel_stats_run, 1, &x, y->n_in, out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -53,7 +53,7 @@ static eg_node *channel_stats_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_channel_stats = {.name = "channel_stats",
-                                   .plain = channel_stats_plain,
+                                   .reference = channel_stats_reference,
                                    .emit = channel_stats_emit,
                                    .sample = channel_stats_sample,
                                    .no_vjp = "batch_norm's gradient holds its part",
@@ -63,7 +63,7 @@ eg_node *eg_channel_stats(eg_graph *g, eg_node *x, eg_node *mean, eg_node *var, 
 {
     if (!eg_check_channels(g, "channel_stats", x, mean ? 2 : 0, (eg_node *[]){mean, var}))
         return g->poison;
-    eg_channels d = eg_channels_of(NULL, x, EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, x, EG_ROWMAJOR);
     if (d.n * d.area < 2)
         return eg_poison(g, EG_ESHAPE, "channel_stats: one value a channel has no variance");
     return eg_record(g, &eg_op_channel_stats, eg_dims(2, d.c), &momentum, sizeof momentum,

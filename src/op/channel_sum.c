@@ -12,9 +12,9 @@ static eg_node *channel_sum_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int 
     return eg_expand(g, eg_reshape(g, dy, row), s);
 }
 
-static void channel_sum_plain(const eg_node *y, const double *const *in, double *out)
+static void channel_sum_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y->in[0], EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y->in[0], EG_ROWMAJOR);
     for (int64_t c = 0; c < d.c; c++)
         out[c] = 0;
     for (int64_t i = 0; i < d.n * d.c * d.area; i++)
@@ -35,7 +35,7 @@ static eg_status channel_sum_run(const eg_step *s)
 static eg_status channel_sum_emit(eg_plan *p, const eg_node *y)
 {
     eg_value *x = eg_plan_read(p, y->in[0], eg_channel_layout(p, y->in[0]));
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, channel_sum_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -47,7 +47,7 @@ static eg_node *channel_sum_sample(eg_graph *g, int i)
 
 const eg_op eg_op_channel_sum = {.name = "channel_sum",
                                  .vjp = channel_sum_vjp,
-                                 .plain = channel_sum_plain,
+                                 .reference = channel_sum_reference,
                                  .emit = channel_sum_emit,
                                  .sample = channel_sum_sample};
 

@@ -22,7 +22,7 @@ const char *eg_op_help(size_t i)
     return i < sizeof eg_ops / sizeof *eg_ops ? eg_ops[i].help : NULL;
 }
 
-void eg_plain_map(const eg_node *y, const double *x, double *out, double (*f)(double))
+void eg_reference_map(const eg_node *y, const double *x, double *out, double (*f)(double))
 {
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = f(x[i]);
@@ -33,7 +33,7 @@ eg_layout eg_elementwise_layout(const eg_plan *p, const eg_node *y, bool keeps_z
     eg_layout layout = eg_plan_common_layout(p, y);
     eg_shape s = y->shape;
     bool filled = eg_layout_size(eg_plan_kernels(p), s, layout) != (size_t)eg_shape_size(s);
-    return filled && !keeps_zero ? EG_PLAIN : layout;
+    return filled && !keeps_zero ? EG_ROWMAJOR : layout;
 }
 
 static eg_status common_run_unary(const eg_step *s)
@@ -120,7 +120,7 @@ eg_layout eg_channel_layout(const eg_plan *p, const eg_node *x)
 {
     eg_layout layout = eg_plan_layout(p, x);
     bool filled = eg_batch_lanes(eg_plan_kernels(p), x->shape.dim[0]) != x->shape.dim[0];
-    return layout == EG_BATCHED && filled ? EG_PLAIN : layout;
+    return layout == EG_BATCHED && filled ? EG_ROWMAJOR : layout;
 }
 
 const eg_node *eg_sole_relu(const eg_plan *p, const eg_node *x)

@@ -14,7 +14,7 @@ static eg_node *concat_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_slice(g, dy, axis, from, y->in[wrt]->shape.dim[axis]);
 }
 
-static void concat_plain(const eg_node *y, const double *const *in, double *out)
+static void concat_reference(const eg_node *y, const double *const *in, double *out)
 {
     int axis = *(const int *)y->attr;
     int64_t outer = eg_around_axis(y->shape, axis).outer;
@@ -46,8 +46,8 @@ static eg_status concat_emit(eg_plan *p, const eg_node *y)
     if (!in)
         return EG_ENOMEM;
     for (int k = 0; k < y->n_in; k++)
-        in[k] = eg_plan_read(p, y->in[k], EG_PLAIN);
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+        in[k] = eg_plan_read(p, y->in[k], EG_ROWMAJOR);
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, concat_run, y->n_in, in, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -66,7 +66,7 @@ static eg_node *concat_sample(eg_graph *g, int i)
 
 const eg_op eg_op_concat = {.name = "concat",
                             .vjp = concat_vjp,
-                            .plain = concat_plain,
+                            .reference = concat_reference,
                             .emit = concat_emit,
                             .sample = concat_sample};
 

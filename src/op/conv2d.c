@@ -30,7 +30,7 @@ static void conv2d_visit(void *context, int64_t ix, int64_t iw, int64_t iy)
     s->y[iy] += s->x[ix] * s->w[iw];
 }
 
-static void conv2d_plain(const eg_node *y, const double *const *in, double *out)
+static void conv2d_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_conv c = eg_conv_of(y->in[0]->shape, y->in[1]->shape, y->shape, y->attr);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -112,7 +112,7 @@ static eg_node *conv2d_sample(eg_graph *g, int i)
 
 const eg_op eg_op_conv2d = {.name = "conv2d",
                             .vjp = conv2d_vjp,
-                            .plain = conv2d_plain,
+                            .reference = conv2d_reference,
                             .emit = conv2d_emit,
                             .sample = conv2d_sample,
                             .sample_norms = conv2d_sample_norms};

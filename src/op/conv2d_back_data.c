@@ -28,7 +28,7 @@ static void back_data_visit(void *context, int64_t ix, int64_t iw, int64_t iy)
     s->dx[ix] += s->w[iw] * s->dy[iy];
 }
 
-static void back_data_plain(const eg_node *y, const double *const *in, double *out)
+static void back_data_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_conv c = back_data_geometry(y);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -55,7 +55,7 @@ static eg_node *back_data_sample(eg_graph *g, int i)
 
 const eg_op eg_op_conv2d_back_data = {.name = "conv2d_back_data",
                                       .vjp = back_data_vjp,
-                                      .plain = back_data_plain,
+                                      .reference = back_data_reference,
                                       .emit = back_data_emit,
                                       .sample = back_data_sample};
 

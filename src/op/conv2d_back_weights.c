@@ -28,7 +28,7 @@ static void back_weights_visit(void *context, int64_t ix, int64_t iw, int64_t iy
     s->dw[iw] += s->x[ix] * s->dy[iy];
 }
 
-static void back_weights_plain(const eg_node *y, const double *const *in, double *out)
+static void back_weights_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_conv c = back_weights_geometry(y);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -72,7 +72,7 @@ static eg_node *back_weights_sample(eg_graph *g, int i)
 
 const eg_op eg_op_conv2d_back_weights = {.name = "conv2d_back_weights",
                                          .vjp = back_weights_vjp,
-                                         .plain = back_weights_plain,
+                                         .reference = back_weights_reference,
                                          .emit = back_weights_emit,
                                          .sample = back_weights_sample};
 

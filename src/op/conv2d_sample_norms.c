@@ -35,7 +35,7 @@ static void norms_visit(void *context, int64_t ix, int64_t iw, int64_t iy)
     s->dw[iy / s->per_sample * s->size + iw] += s->x[ix] * s->dy[iy];
 }
 
-static void norms_plain(const eg_node *y, const double *const *in, double *out)
+static void norms_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_conv c = norms_geometry(y);
     int64_t size = c.oc * (c.ic / c.groups) * c.kh * c.kw;
@@ -90,9 +90,10 @@ static eg_status norms_emit(eg_plan *p, const eg_node *y)
     int64_t places = c.oh * c.ow, rows = c.ic * c.kh * c.kw;
     if (c.groups > 1 || places * (c.oc + rows) >= c.oc * rows)
         return eg_dnnl_conv_sample_norms(p, y, &c, y->in[0], y->in[1]);
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
     eg_value *out[] = {
-        eg_plan_write(p, y, EG_PLAIN),
+        eg_plan_write(p, y, EG_ROWMAJOR),
         eg_plan_scratch(p, (size_t)(rows * places) * sizeof(float)),
         eg_plan_scratch(p, 2 * (size_t)(places * places) * sizeof(float)),
     };
@@ -123,7 +124,7 @@ static eg_node *norms_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_conv2d_sample_norms = {.name = "conv2d_sample_norms",
-                                         .plain = norms_plain,
+                                         .reference = norms_reference,
                                          .emit = norms_emit,
                                          .sample = norms_sample,
                                          .no_vjp = "it is a measurement"};

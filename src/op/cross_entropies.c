@@ -19,7 +19,7 @@ static eg_node *cross_entropies_vjp(eg_graph *g, const eg_node *y, eg_node *dy, 
     return eg_mul(g, eg_sub(g, eg_mul(g, eg_softmax(g, logits), mass), targets), column);
 }
 
-static void cross_entropies_plain(const eg_node *y, const double *const *in, double *out)
+static void cross_entropies_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t c = y->in[0]->shape.dim[1];
     for (int64_t i = 0; i < y->shape.dim[0]; i++) {
@@ -53,9 +53,10 @@ static eg_status cross_entropies_run(const eg_step *s)
 
 static eg_status cross_entropies_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
     size_t bytes = (size_t)eg_shape_size(y->in[0]->shape) * sizeof(float);
-    eg_value *out[] = {eg_plan_write(p, y, EG_PLAIN), eg_plan_scratch(p, bytes)};
+    eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR), eg_plan_scratch(p, bytes)};
     return eg_plan_step(p, y, cross_entropies_run, 2, in, 2, out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -69,7 +70,7 @@ static eg_node *cross_entropies_sample(eg_graph *g, int i)
 
 const eg_op eg_op_cross_entropies = {.name = "cross_entropies",
                                      .vjp = cross_entropies_vjp,
-                                     .plain = cross_entropies_plain,
+                                     .reference = cross_entropies_reference,
                                      .emit = cross_entropies_emit,
                                      .sample = cross_entropies_sample};
 

@@ -9,7 +9,7 @@ static eg_node *div_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return wrt == 0 ? da : eg_affine(g, eg_mul(g, da, (eg_node *)(uintptr_t)y), -1, 0);
 }
 
-static void div_plain(const eg_node *y, const double *const *in, double *out)
+static void div_reference(const eg_node *y, const double *const *in, double *out)
 {
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = in[0][i] / in[1][i];
@@ -34,8 +34,11 @@ static eg_node *div_sample(eg_graph *g, int i)
     return eg_div(g, eg_sample_input(g, s[i].a, 0.5, 2), eg_sample_input(g, s[i].b, 0.5, 2));
 }
 
-const eg_op eg_op_div = {
-    .name = "div", .vjp = div_vjp, .plain = div_plain, .emit = div_emit, .sample = div_sample};
+const eg_op eg_op_div = {.name = "div",
+                         .vjp = div_vjp,
+                         .reference = div_reference,
+                         .emit = div_emit,
+                         .sample = div_sample};
 
 eg_node *eg_div(eg_graph *g, eg_node *a, eg_node *b)
 {

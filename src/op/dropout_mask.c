@@ -14,7 +14,7 @@ typedef struct dropout_mask {
     uint64_t k;
 } dropout_mask;
 
-static void dropout_mask_plain(const eg_node *y, const double *const *in, double *out)
+static void dropout_mask_reference(const eg_node *y, const double *const *in, double *out)
 {
     (void)in;
     const dropout_mask *a = y->attr;
@@ -38,7 +38,7 @@ static eg_status dropout_mask_run(const eg_step *s)
 
 static eg_status dropout_mask_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, dropout_mask_run, 0, NULL, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -51,7 +51,7 @@ static eg_node *dropout_mask_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_dropout_mask = {.name = "dropout_mask",
-                                  .plain = dropout_mask_plain,
+                                  .reference = dropout_mask_reference,
                                   .emit = dropout_mask_emit,
                                   .sample = dropout_mask_sample,
                                   .impure = true};

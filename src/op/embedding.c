@@ -10,12 +10,12 @@ static eg_node *embedding_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wr
     return wrt == 0 ? eg_embedding_back(g, dy, y->in[1], y->in[0]->shape.dim[0]) : NULL;
 }
 
-static void embedding_plain(const eg_node *y, const double *const *in, double *out)
+static void embedding_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_shape table = y->in[0]->shape;
     int64_t d = table.dim[1];
     for (int64_t i = 0; i < eg_shape_size(y->in[1]->shape); i++)
-        memcpy(out + i * d, in[0] + eg_plain_index(in[1][i], table.dim[0]) * d,
+        memcpy(out + i * d, in[0] + eg_reference_index(in[1][i], table.dim[0]) * d,
                (size_t)d * sizeof *out);
 }
 
@@ -32,8 +32,9 @@ static eg_status embedding_run(const eg_step *s)
 
 static eg_status embedding_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, embedding_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -47,7 +48,7 @@ static eg_node *embedding_sample(eg_graph *g, int i)
 
 const eg_op eg_op_embedding = {.name = "embedding",
                                .vjp = embedding_vjp,
-                               .plain = embedding_plain,
+                               .reference = embedding_reference,
                                .emit = embedding_emit,
                                .sample = embedding_sample};
 

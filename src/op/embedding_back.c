@@ -10,13 +10,13 @@ static eg_node *embedding_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy, i
     return wrt == 0 ? eg_embedding(g, dy, y->in[1]) : NULL;
 }
 
-static void embedding_back_plain(const eg_node *y, const double *const *in, double *out)
+static void embedding_back_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t n = y->shape.dim[0], d = y->shape.dim[1];
     memset(out, 0, (size_t)(n * d) * sizeof *out);
     for (int64_t i = 0; i < eg_shape_size(y->in[1]->shape); i++)
         for (int64_t j = 0; j < d; j++)
-            out[eg_plain_index(in[1][i], n) * d + j] += in[0][i * d + j];
+            out[eg_reference_index(in[1][i], n) * d + j] += in[0][i * d + j];
 }
 
 static eg_status embedding_back_run(const eg_step *s)
@@ -34,8 +34,9 @@ static eg_status embedding_back_run(const eg_step *s)
 
 static eg_status embedding_back_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, embedding_back_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -50,7 +51,7 @@ static eg_node *embedding_back_sample(eg_graph *g, int i)
 
 const eg_op eg_op_embedding_back = {.name = "embedding_back",
                                     .vjp = embedding_back_vjp,
-                                    .plain = embedding_back_plain,
+                                    .reference = embedding_back_reference,
                                     .emit = embedding_back_emit,
                                     .sample = embedding_back_sample};
 

@@ -3,7 +3,7 @@
  */
 #include "op/op.h"
 
-static void equal_plain(const eg_node *y, const double *const *in, double *out)
+static void equal_reference(const eg_node *y, const double *const *in, double *out)
 {
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = in[0][i] == in[1][i];
@@ -26,7 +26,7 @@ static eg_node *equal_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_equal = {
-    .name = "equal", .plain = equal_plain, .emit = equal_emit, .sample = equal_sample};
+    .name = "equal", .reference = equal_reference, .emit = equal_emit, .sample = equal_sample};
 
 eg_node *eg_equal(eg_graph *g, eg_node *a, eg_node *b)
 {

@@ -12,9 +12,9 @@ static eg_node *erf_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, dy, eg_affine(g, bell, 1.1283791670955126, 0));
 }
 
-static void erf_plain(const eg_node *y, const double *const *in, double *out)
+static void erf_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, erf);
+    eg_reference_map(y, in[0], out, erf);
 }
 
 static eg_status erf_emit(eg_plan *p, const eg_node *y)
@@ -28,8 +28,11 @@ static eg_node *erf_sample(eg_graph *g, int i)
     return i < 3 ? eg_erf(g, eg_sample_input(g, s[i], -2, 2)) : NULL;
 }
 
-const eg_op eg_op_erf = {
-    .name = "erf", .vjp = erf_vjp, .plain = erf_plain, .emit = erf_emit, .sample = erf_sample};
+const eg_op eg_op_erf = {.name = "erf",
+                         .vjp = erf_vjp,
+                         .reference = erf_reference,
+                         .emit = erf_emit,
+                         .sample = erf_sample};
 
 eg_node *eg_erf(eg_graph *g, eg_node *x)
 {

@@ -11,9 +11,9 @@ static eg_node *exp_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, dy, (eg_node *)(uintptr_t)y);
 }
 
-static void exp_plain(const eg_node *y, const double *const *in, double *out)
+static void exp_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, exp);
+    eg_reference_map(y, in[0], out, exp);
 }
 
 static eg_status exp_emit(eg_plan *p, const eg_node *y)
@@ -27,8 +27,11 @@ static eg_node *exp_sample(eg_graph *g, int i)
     return i < 3 ? eg_exp(g, eg_sample_input(g, s[i], -2, 2)) : NULL;
 }
 
-const eg_op eg_op_exp = {
-    .name = "exp", .vjp = exp_vjp, .plain = exp_plain, .emit = exp_emit, .sample = exp_sample};
+const eg_op eg_op_exp = {.name = "exp",
+                         .vjp = exp_vjp,
+                         .reference = exp_reference,
+                         .emit = exp_emit,
+                         .sample = exp_sample};
 
 eg_node *eg_exp(eg_graph *g, eg_node *x)
 {

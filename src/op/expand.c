@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void eg_plain_strided(const eg_strided *v, const double *x, double *out)
+void eg_reference_strided(const eg_strided *v, const double *x, double *out)
 {
     int64_t size = 1;
     for (int k = 0; k < v->rank; k++)
@@ -69,7 +69,8 @@ eg_status eg_emit_strided(eg_plan *p, const eg_node *y, const eg_strided *v)
     eg_strided m = strided_merge(v);
     if (m.rank == 1 && m.stride[0] == 1)
         return eg_plan_alias(p, y, y->in[0]);
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     eg_step *s = eg_plan_step(p, y, strided_run, 1, &x, 1, &out);
     eg_strided *args = eg_plan_alloc(p, sizeof *args);
     if (!s || !args)
@@ -103,10 +104,10 @@ static eg_node *expand_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_reshape(g, eg_sum(g, dy, axes), from);
 }
 
-static void expand_plain(const eg_node *y, const double *const *in, double *out)
+static void expand_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_strided v = expand_view(y);
-    eg_plain_strided(&v, in[0], out);
+    eg_reference_strided(&v, in[0], out);
 }
 
 static eg_status expand_emit(eg_plan *p, const eg_node *y)
@@ -130,7 +131,7 @@ static eg_node *expand_sample(eg_graph *g, int i)
 
 const eg_op eg_op_expand = {.name = "expand",
                             .vjp = expand_vjp,
-                            .plain = expand_plain,
+                            .reference = expand_reference,
                             .emit = expand_emit,
                             .sample = expand_sample};
 

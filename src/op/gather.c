@@ -16,7 +16,7 @@ eg_status eg_index_of(const char *op, float value, int64_t n, int64_t *out)
     return EG_OK;
 }
 
-int64_t eg_plain_index(double value, int64_t n)
+int64_t eg_reference_index(double value, int64_t n)
 {
     EG_ASSERT(value >= 0 && value < (double)n && value == (double)(int64_t)value);
     return (int64_t)value;
@@ -28,14 +28,14 @@ static eg_node *gather_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return wrt == 0 ? eg_scatter(g, dy, y->in[1], axis, y->in[0]->shape.dim[axis]) : NULL;
 }
 
-static void gather_plain(const eg_node *y, const double *const *in, double *out)
+static void gather_reference(const eg_node *y, const double *const *in, double *out)
 {
     int axis = *(const int *)y->attr;
     eg_around d = eg_around_axis(y->shape, axis);
     int64_t size = y->in[0]->shape.dim[axis];
     for (int64_t i = 0; i < d.outer * d.n * d.inner; i++) {
         int64_t o = i / (d.n * d.inner);
-        out[i] = in[0][(o * size + eg_plain_index(in[1][i], size)) * d.inner + i % d.inner];
+        out[i] = in[0][(o * size + eg_reference_index(in[1][i], size)) * d.inner + i % d.inner];
     }
 }
 
@@ -57,8 +57,9 @@ static eg_status gather_run(const eg_step *s)
 
 static eg_status gather_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, gather_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -73,7 +74,7 @@ static eg_node *gather_sample(eg_graph *g, int i)
 
 const eg_op eg_op_gather = {.name = "gather",
                             .vjp = gather_vjp,
-                            .plain = gather_plain,
+                            .reference = gather_reference,
                             .emit = gather_emit,
                             .sample = gather_sample};
 

@@ -10,9 +10,9 @@ static eg_node *global_pool_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int 
     return eg_global_pool_back(g, dy, x->dim[2], x->dim[3]);
 }
 
-static void global_pool_plain(const eg_node *y, const double *const *in, double *out)
+static void global_pool_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_channels d = eg_channels_of(NULL, y->in[0], EG_PLAIN);
+    eg_channels d = eg_channels_of(NULL, y->in[0], EG_ROWMAJOR);
     for (int64_t i = 0; i < d.n * d.c; i++) {
         out[i] = 0;
         for (int64_t k = 0; k < d.area; k++)
@@ -31,8 +31,8 @@ static eg_status global_pool_run(const eg_step *s)
 static eg_status global_pool_emit(eg_plan *p, const eg_node *y)
 {
     eg_layout layout = eg_plan_layout(p, y->in[0]);
-    eg_value *x = eg_plan_read(p, y->in[0], layout == EG_BATCHED ? EG_PLAIN : layout);
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], layout == EG_BATCHED ? EG_ROWMAJOR : layout);
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, global_pool_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -44,7 +44,7 @@ static eg_node *global_pool_sample(eg_graph *g, int i)
 
 const eg_op eg_op_global_pool = {.name = "global_pool",
                                  .vjp = global_pool_vjp,
-                                 .plain = global_pool_plain,
+                                 .reference = global_pool_reference,
                                  .emit = global_pool_emit,
                                  .sample = global_pool_sample};
 

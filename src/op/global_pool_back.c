@@ -9,7 +9,7 @@ static eg_node *global_pool_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy,
     return eg_global_pool(g, dy);
 }
 
-static void global_pool_back_plain(const eg_node *y, const double *const *in, double *out)
+static void global_pool_back_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t area = y->shape.dim[2] * y->shape.dim[3];
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -25,8 +25,9 @@ static eg_status global_pool_back_run(const eg_step *s)
 
 static eg_status global_pool_back_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *dy = eg_plan_read(p, y->in[0], EG_PLAIN);
-    eg_value *out = eg_plan_write(p, y, eg_plan_blockable(p, y->shape) ? EG_BLOCKED : EG_PLAIN);
+    eg_value *dy = eg_plan_read(p, y->in[0], EG_ROWMAJOR);
+    eg_value *out =
+        eg_plan_write(p, y, eg_plan_blockable(p, y->shape) ? EG_BLOCKED : EG_ROWMAJOR);
     return eg_plan_step(p, y, global_pool_back_run, 1, &dy, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -39,7 +40,7 @@ static eg_node *global_pool_back_sample(eg_graph *g, int i)
 
 const eg_op eg_op_global_pool_back = {.name = "global_pool_back",
                                       .vjp = global_pool_back_vjp,
-                                      .plain = global_pool_back_plain,
+                                      .reference = global_pool_back_reference,
                                       .emit = global_pool_back_emit,
                                       .sample = global_pool_back_sample};
 

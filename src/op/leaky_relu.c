@@ -14,7 +14,7 @@ static eg_node *leaky_relu_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int w
     return eg_leaky_relu_back(g, (eg_node *)(uintptr_t)y, dy, eg_rectify_slope(y));
 }
 
-static void leaky_relu_plain(const eg_node *y, const double *const *in, double *out)
+static void leaky_relu_reference(const eg_node *y, const double *const *in, double *out)
 {
     double slope = eg_rectify_slope(y);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -45,7 +45,7 @@ static eg_node *leaky_relu_sample(eg_graph *g, int i)
 
 const eg_op eg_op_leaky_relu = {.name = "leaky_relu",
                                 .vjp = leaky_relu_vjp,
-                                .plain = leaky_relu_plain,
+                                .reference = leaky_relu_reference,
                                 .emit = leaky_relu_emit,
                                 .sample = leaky_relu_sample};
 

@@ -11,7 +11,7 @@ static eg_node *leaky_relu_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy, 
     return wrt == 0 ? NULL : eg_leaky_relu_back(g, y->in[0], dy, eg_rectify_slope(y));
 }
 
-static void leaky_relu_back_plain(const eg_node *y, const double *const *in, double *out)
+static void leaky_relu_back_reference(const eg_node *y, const double *const *in, double *out)
 {
     double slope = eg_rectify_slope(y);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -62,7 +62,7 @@ static eg_node *leaky_relu_back_sample(eg_graph *g, int i)
 
 const eg_op eg_op_leaky_relu_back = {.name = "leaky_relu_back",
                                      .vjp = leaky_relu_back_vjp,
-                                     .plain = leaky_relu_back_plain,
+                                     .reference = leaky_relu_back_reference,
                                      .emit = leaky_relu_back_emit,
                                      .sample = leaky_relu_back_sample};
 

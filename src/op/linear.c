@@ -13,7 +13,7 @@ static eg_node *linear_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_channel_sum(g, dy);
 }
 
-static void linear_plain(const eg_node *y, const double *const *in, double *out)
+static void linear_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t n = y->shape.dim[0], m = y->shape.dim[1], k = y->in[0]->shape.dim[1];
     for (int64_t i = 0; i < n; i++)
@@ -38,8 +38,8 @@ static eg_status linear_emit(eg_plan *p, const eg_node *y)
 {
     eg_value *in[3];
     for (int i = 0; i < y->n_in; i++)
-        in[i] = eg_plan_read(p, y->in[i], EG_PLAIN);
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+        in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     eg_step *s = eg_plan_step(p, y, linear_run, y->n_in, in, 1, &out);
     if (!s)
         return EG_ENOMEM;
@@ -73,7 +73,7 @@ static eg_node *linear_sample(eg_graph *g, int i)
 
 const eg_op eg_op_linear = {.name = "linear",
                             .vjp = linear_vjp,
-                            .plain = linear_plain,
+                            .reference = linear_reference,
                             .emit = linear_emit,
                             .sample = linear_sample,
                             .sample_norms = linear_sample_norms};

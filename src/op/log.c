@@ -11,9 +11,9 @@ static eg_node *log_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_div(g, dy, y->in[0]);
 }
 
-static void log_plain(const eg_node *y, const double *const *in, double *out)
+static void log_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, log);
+    eg_reference_map(y, in[0], out, log);
 }
 
 static eg_status log_emit(eg_plan *p, const eg_node *y)
@@ -27,8 +27,11 @@ static eg_node *log_sample(eg_graph *g, int i)
     return i < 3 ? eg_log(g, eg_sample_input(g, s[i], 0.5, 2)) : NULL;
 }
 
-const eg_op eg_op_log = {
-    .name = "log", .vjp = log_vjp, .plain = log_plain, .emit = log_emit, .sample = log_sample};
+const eg_op eg_op_log = {.name = "log",
+                         .vjp = log_vjp,
+                         .reference = log_reference,
+                         .emit = log_emit,
+                         .sample = log_sample};
 
 eg_node *eg_log(eg_graph *g, eg_node *x)
 {

@@ -13,7 +13,7 @@ static eg_node *log_softmax_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int 
     return eg_sub(g, dy, eg_mul(g, eg_exp(g, self), total));
 }
 
-static void log_softmax_plain(const eg_node *y, const double *const *in, double *out)
+static void log_softmax_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t cols = y->shape.dim[y->shape.rank - 1];
     for (int64_t i = 0; i < eg_shape_size(y->shape) / cols; i++) {
@@ -38,7 +38,8 @@ static eg_status log_softmax_run(const eg_step *s)
 
 static eg_status log_softmax_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, log_softmax_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -50,7 +51,7 @@ static eg_node *log_softmax_sample(eg_graph *g, int i)
 
 const eg_op eg_op_log_softmax = {.name = "log_softmax",
                                  .vjp = log_softmax_vjp,
-                                 .plain = log_softmax_plain,
+                                 .reference = log_softmax_reference,
                                  .emit = log_softmax_emit,
                                  .sample = log_softmax_sample};
 

@@ -33,7 +33,7 @@ static eg_node *matmul_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
                  : matmul_record(g, a, dy, !f->ta, false);
 }
 
-static void matmul_plain(const eg_node *y, const double *const *in, double *out)
+static void matmul_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_product_shape d = matmul_dims(y);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++) {
@@ -57,8 +57,9 @@ static eg_status matmul_run(const eg_step *s)
 
 static eg_status matmul_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     eg_step *s = eg_plan_step(p, y, matmul_run, 2, in, 1, &out);
     if (!s)
         return EG_ENOMEM;
@@ -82,7 +83,7 @@ static eg_node *matmul_sample(eg_graph *g, int i)
 
 const eg_op eg_op_matmul = {.name = "matmul",
                             .vjp = matmul_vjp,
-                            .plain = matmul_plain,
+                            .reference = matmul_reference,
                             .emit = matmul_emit,
                             .sample = matmul_sample};
 

@@ -15,7 +15,7 @@ static eg_node *max_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, ties, eg_div(g, dy, n));
 }
 
-static void max_plain(const eg_node *y, const double *const *in, double *out)
+static void max_reference(const eg_node *y, const double *const *in, double *out)
 {
     unsigned axes = *(const unsigned *)y->attr;
     eg_shape s = y->in[0]->shape;
@@ -40,8 +40,11 @@ static eg_node *max_sample(eg_graph *g, int i)
                  : NULL;
 }
 
-const eg_op eg_op_max = {
-    .name = "max", .vjp = max_vjp, .plain = max_plain, .emit = max_emit, .sample = max_sample};
+const eg_op eg_op_max = {.name = "max",
+                         .vjp = max_vjp,
+                         .reference = max_reference,
+                         .emit = max_emit,
+                         .sample = max_sample};
 
 eg_node *eg_max(eg_graph *g, eg_node *x, unsigned axes)
 {

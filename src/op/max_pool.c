@@ -9,9 +9,9 @@ static eg_node *max_pool_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt
     return eg_max_pool_back(g, y->in[0], dy, *(const eg_window *)y->attr);
 }
 
-static void max_pool_plain(const eg_node *y, const double *const *in, double *out)
+static void max_pool_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_pool_dims d = eg_pool_dims_of(NULL, y->in[0]->shape, y->shape, y->attr, EG_PLAIN);
+    eg_pool_dims d = eg_pool_dims_of(NULL, y->in[0]->shape, y->shape, y->attr, EG_ROWMAJOR);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = in[0][eg_pool_argmax(&d, in[0], i)];
 }
@@ -47,7 +47,7 @@ static eg_node *max_pool_sample(eg_graph *g, int i)
 
 const eg_op eg_op_max_pool = {.name = "max_pool",
                               .vjp = max_pool_vjp,
-                              .plain = max_pool_plain,
+                              .reference = max_pool_reference,
                               .emit = max_pool_emit,
                               .sample = max_pool_sample};
 

@@ -9,9 +9,9 @@ static eg_node *max_pool_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy, in
     return wrt == 1 ? eg_max_pool_pick(g, y->in[0], dy, *(const eg_window *)y->attr) : NULL;
 }
 
-static void max_pool_back_plain(const eg_node *y, const double *const *in, double *out)
+static void max_pool_back_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_pool_dims d = eg_pool_dims_of(NULL, y->shape, y->in[1]->shape, y->attr, EG_PLAIN);
+    eg_pool_dims d = eg_pool_dims_of(NULL, y->shape, y->in[1]->shape, y->attr, EG_ROWMAJOR);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = 0;
     for (int64_t i = 0; i < eg_shape_size(y->in[1]->shape); i++)
@@ -83,7 +83,7 @@ static eg_node *max_pool_back_sample(eg_graph *g, int i)
 
 const eg_op eg_op_max_pool_back = {.name = "max_pool_back",
                                    .vjp = max_pool_back_vjp,
-                                   .plain = max_pool_back_plain,
+                                   .reference = max_pool_back_reference,
                                    .emit = max_pool_back_emit,
                                    .sample = max_pool_back_sample};
 

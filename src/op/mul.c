@@ -8,7 +8,7 @@ static eg_node *mul_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, dy, y->in[1 - wrt]);
 }
 
-static void mul_plain(const eg_node *y, const double *const *in, double *out)
+static void mul_reference(const eg_node *y, const double *const *in, double *out)
 {
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = in[0][i] * in[1][i];
@@ -33,8 +33,11 @@ static eg_node *mul_sample(eg_graph *g, int i)
     return eg_mul(g, eg_sample_input(g, s[i].a, -1, 1), eg_sample_input(g, s[i].b, -1, 1));
 }
 
-const eg_op eg_op_mul = {
-    .name = "mul", .vjp = mul_vjp, .plain = mul_plain, .emit = mul_emit, .sample = mul_sample};
+const eg_op eg_op_mul = {.name = "mul",
+                         .vjp = mul_vjp,
+                         .reference = mul_reference,
+                         .emit = mul_emit,
+                         .sample = mul_sample};
 
 eg_node *eg_mul(eg_graph *g, eg_node *a, eg_node *b)
 {

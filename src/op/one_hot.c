@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static void one_hot_plain(const eg_node *y, const double *const *in, double *out)
+static void one_hot_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t classes = y->shape.dim[y->shape.rank - 1];
     memset(out, 0, (size_t)eg_shape_size(y->shape) * sizeof *out);
     for (int64_t i = 0; i < eg_shape_size(y->in[0]->shape); i++)
-        out[i * classes + eg_plain_index(in[0][i], classes)] = 1;
+        out[i * classes + eg_reference_index(in[0][i], classes)] = 1;
 }
 
 static eg_status one_hot_run(const eg_step *s)
@@ -27,7 +27,8 @@ static eg_status one_hot_run(const eg_step *s)
 
 static eg_status one_hot_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, one_hot_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -37,8 +38,10 @@ static eg_node *one_hot_sample(eg_graph *g, int i)
                  : NULL;
 }
 
-const eg_op eg_op_one_hot = {
-    .name = "one_hot", .plain = one_hot_plain, .emit = one_hot_emit, .sample = one_hot_sample};
+const eg_op eg_op_one_hot = {.name = "one_hot",
+                             .reference = one_hot_reference,
+                             .emit = one_hot_emit,
+                             .sample = one_hot_sample};
 
 eg_node *eg_one_hot(eg_graph *g, eg_node *index, int64_t classes)
 {

@@ -6,7 +6,7 @@
 
 #include <engram/op.h>
 
-#include "tensor/conv.h"
+#include "tensor/conv/conv.h"
 #include "tensor/dnnl.h"
 #include "tensor/plan.h"
 
@@ -21,8 +21,8 @@ typedef struct eg_op_entry {
 } eg_op_entry;
 extern const eg_op_entry eg_ops[];
 
-/* The plain form of y[i] = f(x[i]). */
-void eg_plain_map(const eg_node *y, const double *x, double *out, double (*f)(double));
+/* The reference form of y[i] = f(x[i]). */
+void eg_reference_map(const eg_node *y, const double *x, double *out, double (*f)(double));
 
 typedef void (*eg_unary)(float *y, const float *x, size_t n);
 typedef void (*eg_binary)(float *y, const float *a, const float *b, size_t n);
@@ -38,7 +38,7 @@ bool eg_broadcast(eg_graph *g, const char *op, eg_node **a, eg_node **b);
 /* The layout for y in which every input may be read: blocked if one is and lanes allow it. */
 eg_layout eg_elementwise_layout(const eg_plan *p, const eg_node *y, bool keeps_zero);
 
-/* How a kernel sees [n, c, ...] in a layout; k may be NULL for the plain one. */
+/* How a kernel sees [n, c, ...] in a layout; k may be NULL for the row-major one. */
 eg_channels eg_channels_of(const eg_kernels *k, const eg_node *x, eg_layout layout);
 /* The layout for sums over a channel of x: its own, unless that has filled-up samples in it. */
 eg_layout eg_channel_layout(const eg_plan *p, const eg_node *x);
@@ -64,7 +64,7 @@ typedef void (*eg_pool_visitor)(void *context, int64_t in, int64_t out);
 void eg_pool_visit(const eg_pool_dims *d, eg_pool_visitor visit, void *context);
 /* The input place of the first maximum in the window of output place out. */
 int64_t eg_pool_argmax(const eg_pool_dims *d, const double *x, int64_t out);
-/* How a kernel sees pooling from x to y; k may be NULL for the plain layout. */
+/* How a kernel sees pooling from x to y; k may be NULL for the row-major layout. */
 eg_pool_dims eg_pool_dims_of(const eg_kernels *k, eg_shape x, eg_shape y, const eg_window *win,
                              eg_layout layout);
 

@@ -49,7 +49,7 @@ static eg_node *laid_out_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt
     return dy;
 }
 
-static void laid_out_plain(const eg_node *y, const double *const *in, double *out)
+static void laid_out_reference(const eg_node *y, const double *const *in, double *out)
 {
     memcpy(out, in[0], (size_t)eg_shape_size(y->shape) * sizeof *out);
 }
@@ -67,8 +67,10 @@ static eg_status laid_out_emit(eg_plan *p, const eg_node *y)
     return eg_plan_step(p, y, laid_out_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
-static const eg_op op_laid_out = {
-    .name = "laid_out", .vjp = laid_out_vjp, .plain = laid_out_plain, .emit = laid_out_emit};
+static const eg_op op_laid_out = {.name = "laid_out",
+                                  .vjp = laid_out_vjp,
+                                  .reference = laid_out_reference,
+                                  .emit = laid_out_emit};
 
 static eg_node *laid_out_wrap(eg_graph *g, eg_node *x)
 {
@@ -81,7 +83,7 @@ static bool probe_open(probe *p, const eg_op *op, int i, eg_layout layout)
     *p = (probe){0};
     assert_ok(eg_graph_new(&p->g));
     wanted_layout = layout;
-    p->g->wrap_sample = layout == EG_PLAIN ? NULL : laid_out_wrap;
+    p->g->wrap_sample = layout == EG_ROWMAJOR ? NULL : laid_out_wrap;
     p->y = op->sample(p->g, i);
     if (!p->y) {
         eg_graph_free(p->g);
@@ -237,7 +239,7 @@ static void test_every_gradient_rule_agrees_with_differences(void **state)
     (void)state;
     probe p;
     for (const eg_op_entry *e = eg_ops; e->op; e++)
-        for (int i = 0; probe_open(&p, e->op, i, EG_PLAIN); i++) {
+        for (int i = 0; probe_open(&p, e->op, i, EG_ROWMAJOR); i++) {
             if (has_gradient(&p)) {
                 double gap = first_order_gap(&p);
                 if (!(gap <= 1e-6))
@@ -253,7 +255,7 @@ static void test_every_op_has_samples(void **state)
     for (const eg_op_entry *e = eg_ops; e->op; e++) {
         assert_non_null(e->op->sample);
         probe p;
-        if (!probe_open(&p, e->op, 0, EG_PLAIN))
+        if (!probe_open(&p, e->op, 0, EG_ROWMAJOR))
             fail_msg("%s has no sample", e->op->name);
         eg_graph_free(p.g);
         assert_true(strlen(e->help) > 5);
@@ -308,7 +310,7 @@ static void test_second_derivatives_agree_with_differences(void **state)
     (void)state;
     probe p;
     for (const eg_op_entry *e = eg_ops; e->op; e++)
-        for (int i = 0; probe_open(&p, e->op, i, EG_PLAIN); i++) {
+        for (int i = 0; probe_open(&p, e->op, i, EG_ROWMAJOR); i++) {
             double gap = 0;
             if (has_gradient(&p) && !second_order_gap(&p, &gap) &&
                 needs_second_order(e->op->name))
@@ -342,7 +344,7 @@ static void check_kernels(eg_layout layout)
 static void test_every_kernel_agrees_with_the_double_form(void **state)
 {
     (void)state;
-    check_kernels(EG_PLAIN);
+    check_kernels(EG_ROWMAJOR);
 }
 
 static void test_every_kernel_agrees_from_laid_out_inputs(void **state)
@@ -372,7 +374,7 @@ static void test_a_broken_rule_is_seen_for_every_op(void **state)
     probe p;
     int broken = 0;
     for (const eg_op_entry *e = eg_ops; e->op; e++) {
-        if (!e->op->vjp || !probe_open(&p, e->op, 0, EG_PLAIN))
+        if (!e->op->vjp || !probe_open(&p, e->op, 0, EG_ROWMAJOR))
             continue;
         if (p.y->op == e->op && p.n_leaves) {
             eg_op wrong = *e->op;
@@ -398,7 +400,7 @@ static void test_a_broken_kernel_is_seen(void **state)
 {
     (void)state;
     probe p;
-    assert_true(probe_open(&p, &eg_op_add, 0, EG_PLAIN));
+    assert_true(probe_open(&p, &eg_op_add, 0, EG_ROWMAJOR));
     eg_op wrong = eg_op_add;
     wrong.emit = wrong_emit;
     p.y->op = &wrong;
@@ -412,7 +414,7 @@ static void test_a_stray_write_is_seen(void **state)
     (void)state;
     probe p;
     eg_plan *plan;
-    assert_true(probe_open(&p, &eg_op_add, 0, EG_PLAIN));
+    assert_true(probe_open(&p, &eg_op_add, 0, EG_ROWMAJOR));
     eg_output(p.g, "y", p.y);
     assert_ok(eg_compile(p.g, &plan));
     guard pages = guard_plan(plan, true);
@@ -435,7 +437,7 @@ static void test_a_fused_backward_says_that_it_ends_there(void **state)
 {
     (void)state;
     probe p;
-    assert_true(probe_open(&p, &eg_op_batch_norm, 1, EG_PLAIN));
+    assert_true(probe_open(&p, &eg_op_batch_norm, 1, EG_ROWMAJOR));
     double gap;
     assert_false(second_order_gap(&p, &gap));
     assert_non_null(strstr(eg_error(), "batch_norm"));

@@ -27,7 +27,7 @@ static eg_node *product_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return t->tb ? eg_product(g, dy, a, true, t->ta) : eg_product(g, a, dy, !t->ta, false);
 }
 
-static void product_plain(const eg_node *y, const double *const *in, double *out)
+static void product_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_product_shape d = product_dims(y);
     for (int64_t i = 0; i < d.m; i++)
@@ -48,8 +48,9 @@ static eg_status product_run(const eg_step *s)
 
 static eg_status product_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     eg_step *s = eg_plan_step(p, y, product_run, 2, in, 1, &out);
     if (!s)
         return EG_ENOMEM;
@@ -70,7 +71,7 @@ static eg_node *product_sample(eg_graph *g, int i)
 
 const eg_op eg_op_product = {.name = "product",
                              .vjp = product_vjp,
-                             .plain = product_plain,
+                             .reference = product_reference,
                              .emit = product_emit,
                              .sample = product_sample};
 

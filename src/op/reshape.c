@@ -11,7 +11,7 @@ static eg_node *reshape_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_reshape(g, dy, y->in[0]->shape);
 }
 
-static void reshape_plain(const eg_node *y, const double *const *in, double *out)
+static void reshape_reference(const eg_node *y, const double *const *in, double *out)
 {
     memcpy(out, in[0], (size_t)eg_shape_size(y->shape) * sizeof *out);
 }
@@ -30,7 +30,7 @@ static eg_node *reshape_sample(eg_graph *g, int i)
 
 const eg_op eg_op_reshape = {.name = "reshape",
                              .vjp = reshape_vjp,
-                             .plain = reshape_plain,
+                             .reference = reshape_reference,
                              .emit = reshape_emit,
                              .sample = reshape_sample};
 

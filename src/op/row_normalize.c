@@ -17,7 +17,7 @@ static eg_node *row_normalize_vjp(eg_graph *g, const eg_node *y, eg_node *dy, in
     return eg_mul(g, r, eg_sub(g, eg_sub(g, dy, level), along));
 }
 
-static void row_normalize_plain(const eg_node *y, const double *const *in, double *out)
+static void row_normalize_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t cols = y->in[0]->shape.dim[1];
     for (int64_t i = 0; i < y->shape.dim[0]; i++) {
@@ -44,7 +44,8 @@ static eg_status row_normalize_run(const eg_step *s)
 
 static eg_status row_normalize_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, row_normalize_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -57,7 +58,7 @@ static eg_node *row_normalize_sample(eg_graph *g, int i)
 
 const eg_op eg_op_row_normalize = {.name = "row_normalize",
                                    .vjp = row_normalize_vjp,
-                                   .plain = row_normalize_plain,
+                                   .reference = row_normalize_reference,
                                    .emit = row_normalize_emit,
                                    .sample = row_normalize_sample};
 

@@ -16,7 +16,7 @@ static eg_node *row_rstd_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt
     return eg_mul(g, unit, eg_affine(g, scale, -1.0 / (double)x->shape.dim[1], 0));
 }
 
-static void row_rstd_plain(const eg_node *y, const double *const *in, double *out)
+static void row_rstd_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t cols = y->in[0]->shape.dim[1];
     for (int64_t i = 0; i < y->shape.dim[0]; i++) {
@@ -41,7 +41,8 @@ static eg_status row_rstd_run(const eg_step *s)
 
 static eg_status row_rstd_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, row_rstd_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -54,7 +55,7 @@ static eg_node *row_rstd_sample(eg_graph *g, int i)
 
 const eg_op eg_op_row_rstd = {.name = "row_rstd",
                               .vjp = row_rstd_vjp,
-                              .plain = row_rstd_plain,
+                              .reference = row_rstd_reference,
                               .emit = row_rstd_emit,
                               .sample = row_rstd_sample};
 

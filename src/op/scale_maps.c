@@ -11,7 +11,7 @@ static eg_node *scale_maps_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int w
     return eg_affine(g, eg_global_pool(g, eg_mul(g, dy, y->in[0])), area, 0);
 }
 
-static void scale_maps_plain(const eg_node *y, const double *const *in, double *out)
+static void scale_maps_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t area = y->shape.dim[2] * y->shape.dim[3];
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -35,7 +35,8 @@ static eg_status scale_maps_run(const eg_step *s)
 static eg_status scale_maps_emit(eg_plan *p, const eg_node *y)
 {
     eg_layout layout = eg_plan_layout(p, y->in[0]);
-    eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], EG_PLAIN)};
+    eg_value *in[] = {eg_plan_read(p, y->in[0], layout),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
     eg_value *out = eg_plan_write(p, y, layout);
     eg_plan_in_place(p, out, in[0]);
     return eg_plan_step(p, y, scale_maps_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
@@ -52,7 +53,7 @@ static eg_node *scale_maps_sample(eg_graph *g, int i)
 
 const eg_op eg_op_scale_maps = {.name = "scale_maps",
                                 .vjp = scale_maps_vjp,
-                                .plain = scale_maps_plain,
+                                .reference = scale_maps_reference,
                                 .emit = scale_maps_emit,
                                 .sample = scale_maps_sample};
 

@@ -10,7 +10,7 @@ static eg_node *scatter_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return wrt == 0 ? eg_gather(g, dy, y->in[1], *(const int *)y->attr) : NULL;
 }
 
-static void scatter_plain(const eg_node *y, const double *const *in, double *out)
+static void scatter_reference(const eg_node *y, const double *const *in, double *out)
 {
     int axis = *(const int *)y->attr;
     eg_around d = eg_around_axis(y->in[0]->shape, axis);
@@ -18,7 +18,8 @@ static void scatter_plain(const eg_node *y, const double *const *in, double *out
     memset(out, 0, (size_t)eg_shape_size(y->shape) * sizeof *out);
     for (int64_t i = 0; i < d.outer * d.n * d.inner; i++) {
         int64_t o = i / (d.n * d.inner);
-        out[(o * size + eg_plain_index(in[1][i], size)) * d.inner + i % d.inner] += in[0][i];
+        out[(o * size + eg_reference_index(in[1][i], size)) * d.inner + i % d.inner] +=
+            in[0][i];
     }
 }
 
@@ -41,8 +42,9 @@ static eg_status scatter_run(const eg_step *s)
 
 static eg_status scatter_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_PLAIN), eg_plan_read(p, y->in[1], EG_PLAIN)};
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+                      eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, scatter_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -56,7 +58,7 @@ static eg_node *scatter_sample(eg_graph *g, int i)
 
 const eg_op eg_op_scatter = {.name = "scatter",
                              .vjp = scatter_vjp,
-                             .plain = scatter_plain,
+                             .reference = scatter_reference,
                              .emit = scatter_emit,
                              .sample = scatter_sample};
 

@@ -17,9 +17,9 @@ static double sigmoid_of(double x)
     return 1 / (1 + exp(-x));
 }
 
-static void sigmoid_plain(const eg_node *y, const double *const *in, double *out)
+static void sigmoid_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, sigmoid_of);
+    eg_reference_map(y, in[0], out, sigmoid_of);
 }
 
 static eg_status sigmoid_emit(eg_plan *p, const eg_node *y)
@@ -35,7 +35,7 @@ static eg_node *sigmoid_sample(eg_graph *g, int i)
 
 const eg_op eg_op_sigmoid = {.name = "sigmoid",
                              .vjp = sigmoid_vjp,
-                             .plain = sigmoid_plain,
+                             .reference = sigmoid_reference,
                              .emit = sigmoid_emit,
                              .sample = sigmoid_sample};
 

@@ -34,7 +34,7 @@ static eg_node *slice_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_unslice(g, dy, (int)a->axis, a->from, y->in[0]->shape.dim[a->axis]);
 }
 
-static void slice_plain(const eg_node *y, const double *const *in, double *out)
+static void slice_reference(const eg_node *y, const double *const *in, double *out)
 {
     const slice *a = y->attr;
     eg_around to = eg_around_axis(y->shape, (int)a->axis);
@@ -56,7 +56,8 @@ static eg_status slice_run(const eg_step *s)
 
 static eg_status slice_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, slice_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -67,7 +68,7 @@ static eg_node *slice_sample(eg_graph *g, int i)
 
 const eg_op eg_op_slice = {.name = "slice",
                            .vjp = slice_vjp,
-                           .plain = slice_plain,
+                           .reference = slice_reference,
                            .emit = slice_emit,
                            .sample = slice_sample};
 

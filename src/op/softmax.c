@@ -13,7 +13,7 @@ static eg_node *softmax_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, self, eg_sub(g, dy, dot));
 }
 
-static void softmax_plain(const eg_node *y, const double *const *in, double *out)
+static void softmax_reference(const eg_node *y, const double *const *in, double *out)
 {
     int64_t cols = y->shape.dim[y->shape.rank - 1];
     for (int64_t i = 0; i < eg_shape_size(y->shape) / cols; i++) {
@@ -37,7 +37,8 @@ static eg_status softmax_run(const eg_step *s)
 
 static eg_status softmax_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, softmax_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -49,7 +50,7 @@ static eg_node *softmax_sample(eg_graph *g, int i)
 
 const eg_op eg_op_softmax = {.name = "softmax",
                              .vjp = softmax_vjp,
-                             .plain = softmax_plain,
+                             .reference = softmax_reference,
                              .emit = softmax_emit,
                              .sample = softmax_sample};
 

@@ -16,9 +16,9 @@ static double softplus_of(double x)
     return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); /* without overflow */
 }
 
-static void softplus_plain(const eg_node *y, const double *const *in, double *out)
+static void softplus_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, softplus_of);
+    eg_reference_map(y, in[0], out, softplus_of);
 }
 
 static eg_status softplus_emit(eg_plan *p, const eg_node *y)
@@ -34,7 +34,7 @@ static eg_node *softplus_sample(eg_graph *g, int i)
 
 const eg_op eg_op_softplus = {.name = "softplus",
                               .vjp = softplus_vjp,
-                              .plain = softplus_plain,
+                              .reference = softplus_reference,
                               .emit = softplus_emit,
                               .sample = softplus_sample};
 

@@ -11,9 +11,9 @@ static eg_node *sqrt_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_affine(g, eg_div(g, dy, (eg_node *)(uintptr_t)y), 0.5, 0);
 }
 
-static void sqrt_plain(const eg_node *y, const double *const *in, double *out)
+static void sqrt_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, sqrt);
+    eg_reference_map(y, in[0], out, sqrt);
 }
 
 static eg_status sqrt_emit(eg_plan *p, const eg_node *y)
@@ -29,7 +29,7 @@ static eg_node *sqrt_sample(eg_graph *g, int i)
 
 const eg_op eg_op_sqrt = {.name = "sqrt",
                           .vjp = sqrt_vjp,
-                          .plain = sqrt_plain,
+                          .reference = sqrt_reference,
                           .emit = sqrt_emit,
                           .sample = sqrt_sample};
 

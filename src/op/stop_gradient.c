@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void stop_gradient_plain(const eg_node *y, const double *const *in, double *out)
+static void stop_gradient_reference(const eg_node *y, const double *const *in, double *out)
 {
     memcpy(out, in[0], (size_t)eg_shape_size(y->shape) * sizeof *out);
 }
@@ -27,7 +27,7 @@ static eg_node *stop_gradient_sample(eg_graph *g, int i)
 }
 
 const eg_op eg_op_stop_gradient = {.name = "stop_gradient",
-                                   .plain = stop_gradient_plain,
+                                   .reference = stop_gradient_reference,
                                    .emit = stop_gradient_emit,
                                    .sample = stop_gradient_sample};
 

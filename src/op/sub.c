@@ -9,7 +9,7 @@ static eg_node *sub_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return wrt == 0 ? dy : eg_affine(g, dy, -1, 0);
 }
 
-static void sub_plain(const eg_node *y, const double *const *in, double *out)
+static void sub_reference(const eg_node *y, const double *const *in, double *out)
 {
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = in[0][i] - in[1][i];
@@ -34,8 +34,11 @@ static eg_node *sub_sample(eg_graph *g, int i)
     return eg_sub(g, eg_sample_input(g, s[i].a, -1, 1), eg_sample_input(g, s[i].b, -1, 1));
 }
 
-const eg_op eg_op_sub = {
-    .name = "sub", .vjp = sub_vjp, .plain = sub_plain, .emit = sub_emit, .sample = sub_sample};
+const eg_op eg_op_sub = {.name = "sub",
+                         .vjp = sub_vjp,
+                         .reference = sub_reference,
+                         .emit = sub_emit,
+                         .sample = sub_sample};
 
 eg_node *eg_sub(eg_graph *g, eg_node *a, eg_node *b)
 {

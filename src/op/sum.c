@@ -71,7 +71,7 @@ static eg_status sum_emit_pass(eg_plan *p, const eg_node *y, sum_pass pass, eg_v
 {
     int64_t size = pass.outer * pass.inner;
     eg_value *to = size == eg_shape_size(y->shape)
-                       ? eg_plan_write(p, y, EG_PLAIN)
+                       ? eg_plan_write(p, y, EG_ROWMAJOR)
                        : eg_plan_scratch(p, (size_t)size * sizeof(float));
     eg_step *s = eg_plan_step(p, y, sum_run, 1, from, 1, &to);
     sum_pass *args = eg_plan_alloc(p, sizeof *args);
@@ -89,7 +89,7 @@ eg_status eg_emit_reduction(eg_plan *p, const eg_node *y, unsigned axes, eg_redu
     eg_shape s = y->in[0]->shape;
     if (eg_shape_size(s) == eg_shape_size(y->shape))
         return eg_plan_alias(p, y, y->in[0]);
-    eg_value *from = eg_plan_read(p, y->in[0], EG_PLAIN);
+    eg_value *from = eg_plan_read(p, y->in[0], EG_ROWMAJOR);
     int64_t outer = eg_shape_size(s), inner = 1;
     for (int i = s.rank - 1; i >= 0;) { /* neighbours go together, the innermost first */
         bool reduced = sum_has(axes, i);
@@ -111,7 +111,7 @@ static eg_node *sum_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_expand(g, dy, y->in[0]->shape);
 }
 
-static void sum_plain(const eg_node *y, const double *const *in, double *out)
+static void sum_reference(const eg_node *y, const double *const *in, double *out)
 {
     unsigned axes = *(const unsigned *)y->attr;
     eg_shape s = y->in[0]->shape;
@@ -133,8 +133,11 @@ static eg_node *sum_sample(eg_graph *g, int i)
     return i < 4 ? eg_sum(g, eg_sample_input(g, eg_dims(3, 4, 5), -1, 1), axes[i]) : NULL;
 }
 
-const eg_op eg_op_sum = {
-    .name = "sum", .vjp = sum_vjp, .plain = sum_plain, .emit = sum_emit, .sample = sum_sample};
+const eg_op eg_op_sum = {.name = "sum",
+                         .vjp = sum_vjp,
+                         .reference = sum_reference,
+                         .emit = sum_emit,
+                         .sample = sum_sample};
 
 eg_node *eg_sum(eg_graph *g, eg_node *x, unsigned axes)
 {

@@ -21,9 +21,9 @@ static void sum_pool_add(void *context, int64_t in, int64_t out)
     s->y[out] += s->x[in];
 }
 
-static void sum_pool_plain(const eg_node *y, const double *const *in, double *out)
+static void sum_pool_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_pool_dims d = eg_pool_dims_of(NULL, y->in[0]->shape, y->shape, y->attr, EG_PLAIN);
+    eg_pool_dims d = eg_pool_dims_of(NULL, y->in[0]->shape, y->shape, y->attr, EG_ROWMAJOR);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = 0;
     eg_pool_visit(&d, sum_pool_add, &(sum_pool_sum){in[0], out});
@@ -59,7 +59,7 @@ static eg_node *sum_pool_sample(eg_graph *g, int i)
 
 const eg_op eg_op_sum_pool = {.name = "sum_pool",
                               .vjp = sum_pool_vjp,
-                              .plain = sum_pool_plain,
+                              .reference = sum_pool_reference,
                               .emit = sum_pool_emit,
                               .sample = sum_pool_sample};
 

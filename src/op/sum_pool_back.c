@@ -20,9 +20,9 @@ static void sum_pool_back_add(void *context, int64_t in, int64_t out)
     s->dx[in] += s->dy[out];
 }
 
-static void sum_pool_back_plain(const eg_node *y, const double *const *in, double *out)
+static void sum_pool_back_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_pool_dims d = eg_pool_dims_of(NULL, y->shape, y->in[0]->shape, y->attr, EG_PLAIN);
+    eg_pool_dims d = eg_pool_dims_of(NULL, y->shape, y->in[0]->shape, y->attr, EG_ROWMAJOR);
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
         out[i] = 0;
     eg_pool_visit(&d, sum_pool_back_add, &(sum_pool_back_sum){in[0], out});
@@ -53,7 +53,7 @@ static eg_node *sum_pool_back_sample(eg_graph *g, int i)
 
 const eg_op eg_op_sum_pool_back = {.name = "sum_pool_back",
                                    .vjp = sum_pool_back_vjp,
-                                   .plain = sum_pool_back_plain,
+                                   .reference = sum_pool_back_reference,
                                    .emit = sum_pool_back_emit,
                                    .sample = sum_pool_back_sample};
 

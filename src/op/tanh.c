@@ -12,9 +12,9 @@ static eg_node *tanh_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, dy, eg_affine(g, eg_mul(g, self, self), -1, 1));
 }
 
-static void tanh_plain(const eg_node *y, const double *const *in, double *out)
+static void tanh_reference(const eg_node *y, const double *const *in, double *out)
 {
-    eg_plain_map(y, in[0], out, tanh);
+    eg_reference_map(y, in[0], out, tanh);
 }
 
 static eg_status tanh_emit(eg_plan *p, const eg_node *y)
@@ -30,7 +30,7 @@ static eg_node *tanh_sample(eg_graph *g, int i)
 
 const eg_op eg_op_tanh = {.name = "tanh",
                           .vjp = tanh_vjp,
-                          .plain = tanh_plain,
+                          .reference = tanh_reference,
                           .emit = tanh_emit,
                           .sample = tanh_sample};
 

@@ -32,10 +32,10 @@ static eg_node *transpose_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wr
     return eg_transpose(g, dy, back);
 }
 
-static void transpose_plain(const eg_node *y, const double *const *in, double *out)
+static void transpose_reference(const eg_node *y, const double *const *in, double *out)
 {
     eg_strided v = transpose_view(y);
-    eg_plain_strided(&v, in[0], out);
+    eg_reference_strided(&v, in[0], out);
 }
 
 static eg_status transpose_emit(eg_plan *p, const eg_node *y)
@@ -59,7 +59,7 @@ static eg_node *transpose_sample(eg_graph *g, int i)
 
 const eg_op eg_op_transpose = {.name = "transpose",
                                .vjp = transpose_vjp,
-                               .plain = transpose_plain,
+                               .reference = transpose_reference,
                                .emit = transpose_emit,
                                .sample = transpose_sample};
 

@@ -16,7 +16,7 @@ static eg_node *unslice_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_slice(g, dy, (int)a->axis, a->from, y->in[0]->shape.dim[a->axis]);
 }
 
-static void unslice_plain(const eg_node *y, const double *const *in, double *out)
+static void unslice_reference(const eg_node *y, const double *const *in, double *out)
 {
     const unslice *a = y->attr;
     eg_around from = eg_around_axis(y->in[0]->shape, (int)a->axis);
@@ -41,7 +41,8 @@ static eg_status unslice_run(const eg_step *s)
 
 static eg_status unslice_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, unslice_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
@@ -52,7 +53,7 @@ static eg_node *unslice_sample(eg_graph *g, int i)
 
 const eg_op eg_op_unslice = {.name = "unslice",
                              .vjp = unslice_vjp,
-                             .plain = unslice_plain,
+                             .reference = unslice_reference,
                              .emit = unslice_emit,
                              .sample = unslice_sample};
 

@@ -27,7 +27,7 @@ typedef struct eg_strided {
     int64_t dim[EG_MAX_RANK], stride[EG_MAX_RANK];
 } eg_strided;
 
-void eg_plain_strided(const eg_strided *v, const double *x, double *out);
+void eg_reference_strided(const eg_strided *v, const double *x, double *out);
 /* One step that writes y, seen through v, from its input. */
 eg_status eg_emit_strided(eg_plan *p, const eg_node *y, const eg_strided *v);
 
@@ -42,6 +42,6 @@ bool eg_axis_fits(eg_graph *g, const char *op, const eg_node *x, int axis);
 /* An index kept as a float (gather.c): whole and in [0, n), or an error that names it. */
 eg_status eg_index_of(const char *op, float value, int64_t n, int64_t *out);
 /* The same for definitions, where a bad index is a bug of the test. */
-int64_t eg_plain_index(double value, int64_t n);
+int64_t eg_reference_index(double value, int64_t n);
 
 #endif

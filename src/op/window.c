@@ -93,7 +93,7 @@ eg_pool_dims eg_pool_dims_of(const eg_kernels *k, eg_shape x, eg_shape y, const 
                       .kernel = win->kernel,
                       .stride = win->stride,
                       .padding = win->padding,
-                      .vectors = layout != EG_PLAIN};
+                      .vectors = layout != EG_ROWMAJOR};
     if (layout == EG_BLOCKED) {
         d.images = n * ((c + k->width - 1) / k->width);
         d.pitch = k->width;

@@ -163,7 +163,7 @@ static eg_status onednn_emit(eg_plan *p, const eg_node *node, onednn_job *j, eg_
 
 static dnnl_format_tag_t onednn_tag(const eg_plan *p, eg_layout layout)
 {
-    if (layout == EG_PLAIN)
+    if (layout == EG_ROWMAJOR)
         return dnnl_nchw;
     return p->k->width == 16 ? dnnl_nChw16c : dnnl_nChw8c;
 }
@@ -239,12 +239,12 @@ static eg_layout onednn_conv_layout(const eg_plan *p, const eg_conv *c, int64_t 
 {
     int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, v = p->k->width;
     bool few = ic <= 4 && c->groups == 1;
-    return oc % v || (!few && ic % v) || (few && channels == c->ic) ? EG_PLAIN : EG_BLOCKED;
+    return oc % v || (!few && ic % v) || (few && channels == c->ic) ? EG_ROWMAJOR : EG_BLOCKED;
 }
 
 /* The descriptions of a convolution's tensors as the plan wants them. */
 typedef struct onednn_conv_mds {
-    dnnl_memory_desc_t x, w, w_plain, b, y;
+    dnnl_memory_desc_t x, w, w_rowmajor, b, y;
     eg_layout x_layout, y_layout;
 } onednn_conv_mds;
 
@@ -258,7 +258,7 @@ static eg_status onednn_describe_conv(const eg_plan *p, const eg_conv *c, onednn
     EG_TRY(onednn_describe(&m->x, 4, x, onednn_tag(p, m->x_layout)));
     EG_TRY(onednn_describe(&m->y, 4, y, onednn_tag(p, m->y_layout)));
     EG_TRY(onednn_describe(&m->w, grouped ? 5 : 4, grouped ? w : w + 1, dnnl_format_tag_any));
-    EG_TRY(onednn_describe(&m->w_plain, grouped ? 5 : 4, grouped ? w : w + 1,
+    EG_TRY(onednn_describe(&m->w_rowmajor, grouped ? 5 : 4, grouped ? w : w + 1,
                            grouped ? dnnl_goihw : dnnl_oihw));
     return onednn_describe(&m->b, 1, &c->oc, dnnl_a);
 }
@@ -306,31 +306,32 @@ static eg_status onednn_conv_pass(const eg_conv *c, const onednn_conv_mds *m, eg
     return s;
 }
 
-/* The weights in the form a pass wants: packed by a step of their own, unless plain will do. */
+/* The weights in the form a pass wants: packed by a step of their own, unless row-major will
+ * do. */
 static eg_status onednn_pack(eg_plan *p, const eg_node *weights, dnnl_primitive_desc_t desc,
-                             const dnnl_memory_desc_t *plain, eg_value **out)
+                             const dnnl_memory_desc_t *rowmajor, eg_value **out)
 {
     const dnnl_memory_desc_t *want =
         dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
-    eg_value *from = eg_plan_read(p, weights, EG_PLAIN);
+    eg_value *from = eg_plan_read(p, weights, EG_ROWMAJOR);
     *out = from;
-    if (!from || dnnl_memory_desc_equal(want, plain))
+    if (!from || dnnl_memory_desc_equal(want, rowmajor))
         return from ? EG_OK : EG_ENOMEM;
     *out = eg_plan_scratch(p, dnnl_memory_desc_get_size(want));
-    return *out ? onednn_reorder(p, weights, from, plain, *out, want) : EG_ENOMEM;
+    return *out ? onednn_reorder(p, weights, from, rowmajor, *out, want) : EG_ENOMEM;
 }
 
 static eg_status onednn_conv_forward(eg_plan *p, const eg_node *y, const eg_conv_nodes *nodes,
                                      const onednn_conv_mds *m, onednn_job *j)
 {
     eg_value *w = NULL;
-    EG_TRY(onednn_pack(p, nodes->weights, j->desc, &m->w_plain, &w));
+    EG_TRY(onednn_pack(p, nodes->weights, j->desc, &m->w_rowmajor, &w));
     eg_value *x = eg_plan_read(p, nodes->x, m->x_layout);
     onednn_job_add(j, DNNL_ARG_SRC, dnnl_query_src_md, 0, x);
     onednn_job_add(j, DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0, w);
     if (nodes->bias)
         onednn_job_add(j, DNNL_ARG_BIAS, dnnl_query_weights_md, 1,
-                       eg_plan_read(p, nodes->bias, EG_PLAIN));
+                       eg_plan_read(p, nodes->bias, EG_ROWMAJOR));
     j->n_in = j->n;
     eg_value *out = eg_plan_write(p, y, m->y_layout);
     if (nodes->relu && out)
@@ -343,7 +344,7 @@ static eg_status onednn_conv_back_data(eg_plan *p, const eg_node *y, const eg_co
                                        const onednn_conv_mds *m, onednn_job *j)
 {
     eg_value *w = NULL;
-    EG_TRY(onednn_pack(p, nodes->weights, j->desc, &m->w_plain, &w));
+    EG_TRY(onednn_pack(p, nodes->weights, j->desc, &m->w_rowmajor, &w));
     onednn_job_add(j, DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0,
                    eg_plan_read(p, nodes->dy, m->y_layout));
     onednn_job_add(j, DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0, w);
@@ -365,14 +366,14 @@ static eg_status onednn_conv_back_weights(eg_plan *p, const eg_node *y,
     onednn_job_add(j, DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0,
                    eg_plan_read(p, nodes->dy, m->y_layout));
     j->n_in = j->n;
-    eg_value *out = eg_plan_write(p, y, EG_PLAIN), *packed = out;
-    bool plain = dnnl_memory_desc_equal(have, &m->w_plain);
-    if (!plain)
+    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR), *packed = out;
+    bool rowmajor = dnnl_memory_desc_equal(have, &m->w_rowmajor);
+    if (!rowmajor)
         packed = eg_plan_scratch(p, dnnl_memory_desc_get_size(have));
     onednn_job_add(j, DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0, packed);
     eg_step *step = NULL;
     EG_TRY(onednn_emit(p, y, j, NULL, &step));
-    return plain ? EG_OK : onednn_reorder(p, y, packed, have, out, &m->w_plain);
+    return rowmajor ? EG_OK : onednn_reorder(p, y, packed, have, out, &m->w_rowmajor);
 }
 
 eg_status eg_dnnl_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
@@ -438,7 +439,7 @@ eg_status eg_dnnl_conv_sample_norms(eg_plan *p, const eg_node *y, const eg_conv 
     j.n_in = j.n;
     onednn_job_add(&j, DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0,
                    eg_plan_scratch(p, bytes));
-    eg_value *norms = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *norms = eg_plan_write(p, y, EG_ROWMAJOR);
     eg_step *s = NULL;
     eg_status status = norms ? onednn_emit(p, y, &j, norms, &s) : EG_ENOMEM;
     dnnl_primitive_desc_destroy(j.desc);

@@ -7,7 +7,7 @@
 #ifndef EG_DNNL_H
 #define EG_DNNL_H
 
-#include "tensor/conv.h"
+#include "tensor/conv/conv.h"
 
 /* Adds the steps of one pass, which computes y, in blocked layouts where channels allow it. */
 eg_status eg_dnnl_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,

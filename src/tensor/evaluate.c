@@ -1,4 +1,4 @@
-/* evaluate.c - a graph in double precision by the ops' definitions: slow, plain and trusted.
+/* evaluate.c - a graph in double precision by the ops' definitions: slow, simple and trusted.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tensor/graph.h"
@@ -20,14 +20,14 @@ static eg_status evaluate_node(const eg_node *x, double *const *values, eg_fill 
         fill(context, x, values[x->id]);
         return EG_OK;
     }
-    if (!x->op->plain)
+    if (!x->op->reference)
         return eg_fail(EG_ENOTSUP, "%s has no double-precision form", x->op->name);
     const double **in = calloc((size_t)x->n_in + 1, sizeof *in);
     if (!in)
         return eg_fail(EG_ENOMEM, "no memory for %d inputs", x->n_in);
     for (int k = 0; k < x->n_in; k++)
         in[k] = values[x->in[k]->id];
-    x->op->plain(x, in, values[x->id]);
+    x->op->reference(x, in, values[x->id]);
     free(in);
     return EG_OK;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Leaves have no inputs; their values come from outside (input, param) or from attr. */
-static void constant_plain(const eg_node *y, const double *const *in, double *out)
+static void constant_reference(const eg_node *y, const double *const *in, double *out)
 {
     (void)in;
     for (int64_t i = 0; i < eg_shape_size(y->shape); i++)
@@ -19,7 +19,7 @@ static void constant_plain(const eg_node *y, const double *const *in, double *ou
 const eg_op eg_op_input = {.name = "input", .impure = true};
 const eg_op eg_op_param = {.name = "param"};
 const eg_op eg_op_poison = {.name = "poison", .impure = true};
-const eg_op eg_op_constant = {.name = "constant", .plain = constant_plain};
+const eg_op eg_op_constant = {.name = "constant", .reference = constant_reference};
 
 eg_status eg_graph_new(eg_graph **out)
 {

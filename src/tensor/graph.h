@@ -31,7 +31,7 @@ struct eg_op {
     eg_node *(*vjp)(eg_graph *g, const eg_node *y, eg_node *dy, int wrt);
 
     /* The definition, in double precision: in[i] and out are row-major. */
-    void (*plain)(const eg_node *y, const double *const *in, double *out);
+    void (*reference)(const eg_node *y, const double *const *in, double *out);
 
     /* Adds the steps that compute y to the plan. */
     eg_status (*emit)(eg_plan *p, const eg_node *y);
@@ -106,7 +106,7 @@ typedef struct eg_input_attr {
 eg_node *eg_sample_input(eg_graph *g, eg_shape shape, double low, double high);
 eg_node *eg_sample_index(eg_graph *g, eg_shape shape, int64_t n);
 
-/* Evaluates n nodes in double precision by the ops' plain forms. fill gives the values of
+/* Evaluates n nodes in double precision by the ops' reference forms. fill gives the values of
  * inputs and params; out[i] has room for nodes[i]. */
 typedef void (*eg_fill)(void *context, const eg_node *leaf, double *out);
 eg_status eg_evaluate(const eg_graph *g, size_t n, eg_node *const *nodes, eg_fill fill,

@@ -56,9 +56,9 @@ eg_layout eg_plan_layout(const eg_plan *p, const eg_node *x)
 eg_layout eg_plan_common_layout(const eg_plan *p, const eg_node *y)
 {
     for (int i = 0; i < y->n_in; i++)
-        if (eg_plan_layout(p, y->in[i]) != EG_PLAIN)
+        if (eg_plan_layout(p, y->in[i]) != EG_ROWMAJOR)
             return eg_plan_layout(p, y->in[i]);
-    return EG_PLAIN;
+    return EG_ROWMAJOR;
 }
 
 bool eg_plan_has(const eg_plan *p, const eg_node *x)
@@ -108,7 +108,7 @@ static eg_value *plan_value(eg_plan *p, const eg_node *node, eg_layout layout, s
 
 eg_value *eg_plan_scratch(eg_plan *p, size_t bytes)
 {
-    return plan_value(p, NULL, EG_PLAIN, bytes);
+    return plan_value(p, NULL, EG_ROWMAJOR, bytes);
 }
 
 eg_value *eg_plan_write(eg_plan *p, const eg_node *y, eg_layout layout)
@@ -118,7 +118,7 @@ eg_value *eg_plan_write(eg_plan *p, const eg_node *y, eg_layout layout)
     eg_value *v = plan_value(p, y, layout, bytes);
     if (!n->form[n->home])
         n->home = layout;
-    if (v && layout == EG_PLAIN) {
+    if (v && layout == EG_ROWMAJOR) {
         v->pinned = n->pinned;
         if (n->grad_of) {
             v->home = EG_IN_GRADS;
@@ -149,16 +149,16 @@ eg_value *eg_plan_left(const eg_plan *p, const eg_node *x)
 
 eg_status eg_plan_alias(eg_plan *p, const eg_node *y, const eg_node *x)
 {
-    eg_value *from = eg_plan_read(p, x, EG_PLAIN);
-    eg_value *v = from ? plan_value(p, y, EG_PLAIN, from->bytes) : NULL;
+    eg_value *from = eg_plan_read(p, x, EG_ROWMAJOR);
+    eg_value *v = from ? plan_value(p, y, EG_ROWMAJOR, from->bytes) : NULL;
     if (!v)
         return EG_ENOMEM;
     v->within = from;
     v->home = from->home;
     if (from->home != EG_IN_ARENA)
         v->node = from->node;
-    p->nodes[y->id].home = EG_PLAIN;
-    p->nodes[y->id].form[EG_PLAIN] = v;
+    p->nodes[y->id].home = EG_ROWMAJOR;
+    p->nodes[y->id].form[EG_ROWMAJOR] = v;
     if (p->nodes[y->id].pinned)
         eg_plan_root(v)->pinned = true;
     return EG_OK;
@@ -178,8 +178,8 @@ eg_value *eg_plan_read(eg_plan *p, const eg_node *x, eg_layout layout)
         return n->form[layout];
     eg_value *from = n->form[n->home];
     EG_ASSERT(from != NULL || p->failed);
-    if (from && from->layout != EG_PLAIN && layout != EG_PLAIN)
-        from = eg_plan_read(p, x, EG_PLAIN); /* between two special layouts: by way of plain */
+    if (from && from->layout != EG_ROWMAJOR && layout != EG_ROWMAJOR)
+        from = eg_plan_read(p, x, EG_ROWMAJOR); /* special to special: by way of it */
     eg_value *to = from ? eg_plan_write(p, x, layout) : NULL;
     bool batched = to && (from->layout == EG_BATCHED || layout == EG_BATCHED);
     if (!to || (batched ? eg_batched_relayout : eg_dnnl_relayout)(p, x, from, to) != EG_OK) {
@@ -267,7 +267,7 @@ static eg_status plan_fill_constant(const eg_step *s)
 
 static eg_status plan_emit_leaf(eg_plan *p, const eg_node *x)
 {
-    eg_value *v = eg_plan_write(p, x, EG_PLAIN);
+    eg_value *v = eg_plan_write(p, x, EG_ROWMAJOR);
     if (!v)
         return EG_ENOMEM;
     if (x->op == &eg_op_param) {
@@ -292,18 +292,18 @@ static eg_status plan_emit_ends(eg_plan *p)
 {
     const eg_graph *g = p->g;
     for (size_t i = 0; i < g->n_outputs; i++) {
-        eg_value *v = eg_plan_read(p, g->outputs[i].node, EG_PLAIN);
+        eg_value *v = eg_plan_read(p, g->outputs[i].node, EG_ROWMAJOR);
         if (!v)
             return EG_ENOMEM;
         eg_plan_root(v)->pinned = true;
     }
     for (size_t i = 0; i < g->n_grads; i++) {
-        eg_value *v = eg_plan_read(p, g->grads[i].grad, EG_PLAIN);
+        eg_value *v = eg_plan_read(p, g->grads[i].grad, EG_ROWMAJOR);
         if (!v)
             return EG_ENOMEM;
         if (v->home == EG_IN_GRADS && v->node == g->grads[i].param)
             continue;
-        eg_value *to = plan_value(p, g->grads[i].param, EG_PLAIN, v->bytes);
+        eg_value *to = plan_value(p, g->grads[i].param, EG_ROWMAJOR, v->bytes);
         if (!to)
             return EG_ENOMEM;
         to->home = EG_IN_GRADS;

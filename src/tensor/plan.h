@@ -11,7 +11,7 @@
 #include "tensor/kernel.h"
 
 typedef enum eg_layout {
-    EG_PLAIN,   /* row-major */
+    EG_ROWMAJOR, /* row-major */
     EG_BLOCKED, /* [n, c / v, h, w, v]: v channels together, the last block filled with zeros */
     EG_BATCHED, /* [c, h, w, lanes]: the batch innermost, filled up to whole vectors */
     EG_N_LAYOUTS,

@@ -1,8 +1,9 @@
 /* channel.c - kernels along the channel axis: statistics, scaling and their gradients.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A blocked tensor is walked block by block, EG_V channels in one vector; a plain one channel
- * by channel. Sums run over samples in order: each sample's own in float lanes, then in double.
+ * A blocked tensor is walked block by block, EG_V channels in one vector; a row-major one
+ * channel by channel. Sums run over samples in order: each sample's own in float lanes, then in
+ * double.
  */
 #include "tensor/simd/simd.h"
 
@@ -40,7 +41,8 @@ static float channel_total(eg_vec v)
     return s;
 }
 
-/* Adds the lanes of one sample to the double sums; a plain run is one channel, all lanes. */
+/* Adds the lanes of one sample to the double sums; a row-major run is one channel, all lanes.
+ */
 static void channel_gather(double *sum, eg_vec lanes, float tail, bool blocked)
 {
     if (blocked)
@@ -124,7 +126,7 @@ static inline __attribute__((always_inline)) void channel_affine_run(float *y, c
     }
 }
 
-/* The coefficients of block b as lanes: of a plain channel, one value in all of them. */
+/* The coefficients of block b as lanes: of a row-major channel, one value in all of them. */
 static eg_vec channel_lanes(const float *row, int64_t b, const eg_channels *d)
 {
     if (!row)

@@ -68,6 +68,34 @@ static inline __attribute__((always_inline)) eg_vec simd_choose(simd_bools where
 #endif
 }
 
+/* Two conditions kept in EG_V bytes: as two masks where those are registers, else as two bits
+ * of a byte a lane. */
+typedef uint8_t simd_bytes __attribute__((vector_size(EG_V), aligned(1), may_alias));
+
+static inline __attribute__((always_inline)) void simd_keep(uint8_t *to, simd_bools a,
+                                                            simd_bools b)
+{
+#if defined(__AVX512F__)
+    memcpy(to, &a, sizeof a);
+    memcpy(to + sizeof a, &b, sizeof b);
+#else
+    *(simd_bytes *)to = __builtin_convertvector((a & 2) | (b & 1), simd_bytes);
+#endif
+}
+
+static inline __attribute__((always_inline)) void simd_kept(const uint8_t *from, simd_bools *a,
+                                                            simd_bools *b)
+{
+#if defined(__AVX512F__)
+    memcpy(a, from, sizeof *a);
+    memcpy(b, from + sizeof *a, sizeof *b);
+#else
+    eg_ivec both = __builtin_convertvector(*(const simd_bytes *)from, eg_ivec);
+    *a = (eg_ivec)((both & 2) != 0);
+    *b = (eg_ivec)((both & 1) != 0);
+#endif
+}
+
 /* The lanes added as a tree of fixed shape. */
 static inline float simd_sum(eg_vec v)
 {

@@ -9,11 +9,7 @@
 
 #define LINEAR_INLINE static inline __attribute__((always_inline))
 
-#ifdef __AVX512F__
-enum { ROWS = 4, OUTS = 4 };
-#else
-enum { ROWS = 2, OUTS = 4 };
-#endif
+enum { ROWS = TUNE_LINEAR_ROWS, OUTS = TUNE_LINEAR_OUTS };
 
 typedef struct linear_place {
     const float *x, *w, *bias;

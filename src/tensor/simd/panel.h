@@ -6,15 +6,7 @@
 
 #include "tensor/simd/simd.h"
 
-/* Vectors in a panel, and the rows of a product that are computed at once: their sums, a row of
- * factors and one number for all lanes fill the registers. */
-#if defined(__AVX512F__)
-enum { PANEL = 4, PANEL_ROWS = 6 };
-#elif defined(__AVX2__)
-enum { PANEL = 2, PANEL_ROWS = 6 };
-#else
-enum { PANEL = 1, PANEL_ROWS = 4 };
-#endif
+enum { PANEL = TUNE_PANEL, PANEL_ROWS = TUNE_PANEL_ROWS };
 
 /* Vectors in the panel that begins with block b of so many. */
 static inline int64_t panel_width(int64_t b, int64_t blocks)

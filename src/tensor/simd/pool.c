@@ -1,8 +1,8 @@
-/* pool.c - pooling over windows: vectors of EG_V lanes, or single floats of a plain tensor.
+/* pool.c - pooling over windows: vectors of EG_V lanes, or single floats of a row-major one.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Each kernel is written once for a vector type and compiled for eg_vec and, with one lane, for
- * plain tensors: `lanes` is a constant where a function is called.
+ * row-major tensors: `lanes` is a constant where a function is called.
  */
 #include "tensor/simd/simd.h"
 

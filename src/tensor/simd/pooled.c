@@ -13,41 +13,13 @@
 enum { TAPS = 5, WINDOW = TAPS + 1 };
 
 /* Channels of results, and rows of weights, whose sums stay in registers. */
-#ifdef __AVX512F__
-enum { OUT = 5, ROWS = 5 };
-#else
-enum { OUT = 3, ROWS = 1 };
-#endif
+enum { OUT = TUNE_POOLED_OUT, ROWS = TUNE_POOLED_ROWS };
 
 /* Which of a window's four places holds the maximum, for EG_V samples: whether it is in the
- * second row, and whether in the second column. Kept in EG_V bytes: as two masks where those
- * are registers, else a byte a sample. */
+ * second row, and whether in the second column. Kept in EG_V bytes. */
 typedef struct pooled_place {
     simd_bools row, col;
 } pooled_place;
-
-typedef uint8_t pooled_bytes __attribute__((vector_size(EG_V), aligned(1), may_alias));
-
-POOLED_INLINE void pooled_note(uint8_t *to, pooled_place p)
-{
-#ifdef __AVX512F__
-    memcpy(to, &p, sizeof p);
-#else
-    *(pooled_bytes *)to = __builtin_convertvector((p.row & 2) | (p.col & 1), pooled_bytes);
-#endif
-}
-
-POOLED_INLINE pooled_place pooled_noted(const uint8_t *from)
-{
-    pooled_place p;
-#ifdef __AVX512F__
-    memcpy(&p, from, sizeof p);
-#else
-    eg_ivec both = __builtin_convertvector(*(const pooled_bytes *)from, eg_ivec);
-    p = (pooled_place){(eg_ivec)((both & 2) != 0), (eg_ivec)((both & 1) != 0)};
-#endif
-    return p;
-}
 
 /* The maximum of a window; of equal ones the first counts. */
 POOLED_INLINE eg_vec pooled_max(const eg_vec y[4], uint8_t *winner)
@@ -56,8 +28,7 @@ POOLED_INLINE eg_vec pooled_max(const eg_vec y[4], uint8_t *winner)
     eg_vec top = simd_choose(right, y[1], y[0]), low = simd_choose(low_right, y[3], y[2]);
     simd_bools row = simd_greater(low, top);
     if (winner)
-        pooled_note(winner,
-                    (pooled_place){row, (simd_bools)((row & low_right) | (~row & right))});
+        simd_keep(winner, row, (simd_bools)((row & low_right) | (~row & right)));
     return simd_choose(row, low, top);
 }
 
@@ -132,10 +103,9 @@ typedef struct pooled_gradient {
 POOLED_INLINE pooled_gradient pooled_find(const eg_pool_gradient *d, int64_t k)
 {
     eg_vec dy = simd_load(d->dy + k);
-    return (pooled_gradient){
-        .dy = d->mask ? eg_where_positive(simd_load(d->mask + k), dy) : dy,
-        .at = pooled_noted(d->winner + k),
-    };
+    pooled_gradient g = {.dy = d->mask ? eg_where_positive(simd_load(d->mask + k), dy) : dy};
+    simd_kept(d->winner + k, &g.at.row, &g.at.col);
+    return g;
 }
 
 /* Adds a window's part to the weight gradients of ROWS rows; steps in floats. */

@@ -7,15 +7,10 @@
 #define EG_SIMD_H
 
 #include "tensor/kernel.h"
+#include "tensor/simd/tune.h"
 
 #include <math.h>
 #include <string.h>
-
-#ifdef __AVX512F__
-#define EG_V 16
-#else
-#define EG_V 8
-#endif
 
 #define EG_KERNEL_JOIN(name, isa)  eg_##name##_##isa
 #define EG_KERNEL_PASTE(name, isa) EG_KERNEL_JOIN(name, isa)

@@ -5,13 +5,14 @@
  * G w G^T and G^T du G, one filter a lane. `taps` is a constant where a function is called.
  */
 #include "tensor/simd/panel.h"
-#include "tensor/simd/winograd_rows.h"
+#include "tensor/simd/winograd_matrices.h"
 
 /* Filters worked on together, and the most taps they have. */
 enum { FILTERS = 8, MOST_SQUARE = MOST_TAPS * MOST_TAPS };
 
 /* The taps of some filters a lane, lanes together; calls up the next ones. */
-WINOGRAD_INLINE void filter_gather(eg_vec *taps, const float *w, const eg_filters *f, int size)
+WINOGRAD_INLINE void filter_gather(eg_vec *taps, const float *w, const eg_winograd_filters *f,
+                                   int size)
 {
     for (int l = 0; l < EG_V; l++)
         for (int64_t i = 0; i < FILTERS; i++)
@@ -34,7 +35,8 @@ WINOGRAD_INLINE void filter_tile(eg_vec *u, int64_t step, const eg_vec *w, int t
         winograd_g(u + i * window * step, step, half + i * taps, 1, taps);
 }
 
-WINOGRAD_INLINE void filter_all(float *u, const float *w, const eg_filters *f, int taps)
+WINOGRAD_INLINE void filter_all(float *u, const float *w, const eg_winograd_filters *f,
+                                int taps)
 {
     int64_t blocks = f->oc / EG_V;
     for (int64_t b = 0; b < blocks; b++) {
@@ -49,7 +51,7 @@ WINOGRAD_INLINE void filter_all(float *u, const float *w, const eg_filters *f, i
     }
 }
 
-void EG_KERNEL(winograd_filter)(float *u, const float *w, const eg_filters *f)
+void EG_KERNEL(winograd_filter)(float *u, const float *w, const eg_winograd_filters *f)
 {
     if (f->taps == 3)
         filter_all(u, w, f, 3);
@@ -63,13 +65,13 @@ WINOGRAD_INLINE void filter_back_tile(eg_vec *w, const eg_vec *du, int64_t step,
     const int window = taps + TILE - 1;
     _Alignas(64) eg_vec half[MOST_TAPS * MOST_WINDOW];
     for (int j = 0; j < window; j++)
-        winograd_gt(half + j, window, du + j * step, window * step, taps);
+        winograd_gt(half + j, window, du + j * step, window * step, taps, LAST_TWO);
     for (int i = 0; i < taps; i++)
-        winograd_gt(w + i * taps, 1, half + i * window, 1, taps);
+        winograd_gt(w + i * taps, 1, half + i * window, 1, taps, LAST_TWO);
 }
 
 /* The inverse of filter_gather. */
-WINOGRAD_INLINE void filter_scatter(float *dw, const eg_vec *taps, const eg_filters *f,
+WINOGRAD_INLINE void filter_scatter(float *dw, const eg_vec *taps, const eg_winograd_filters *f,
                                     int size)
 {
     for (int l = 0; l < EG_V; l++)
@@ -77,7 +79,8 @@ WINOGRAD_INLINE void filter_scatter(float *dw, const eg_vec *taps, const eg_filt
             dw[l * f->oc_step + k / size * f->ic_step + k % size] = ((float *)&taps[k])[l];
 }
 
-WINOGRAD_INLINE void filter_back_all(float *dw, const float *du, const eg_filters *f, int taps)
+WINOGRAD_INLINE void filter_back_all(float *dw, const float *du, const eg_winograd_filters *f,
+                                     int taps)
 {
     int64_t blocks = f->oc / EG_V;
     for (int64_t b = 0; b < blocks; b++) {
@@ -97,7 +100,7 @@ WINOGRAD_INLINE void filter_back_all(float *dw, const float *du, const eg_filter
     }
 }
 
-void EG_KERNEL(winograd_filter_back)(float *dw, const float *du, const eg_filters *f)
+void EG_KERNEL(winograd_filter_back)(float *dw, const float *du, const eg_winograd_filters *f)
 {
     if (f->taps == 3)
         filter_back_all(dw, du, f, 3);

@@ -8,7 +8,7 @@
 
 #define PRODUCT_INLINE static inline __attribute__((always_inline))
 
-enum { MOST_ROWS = 6 }; /* of all instruction sets */
+enum { MOST_ROWS = TUNE_PANEL_MOST_ROWS };
 
 /* What one piece reads and writes. */
 typedef struct product_piece {
@@ -95,28 +95,16 @@ PRODUCT_INLINE void product_back(const product_piece *p, int rows, int cols)
         break;                                                                                 \
     }
 
-/* And every width of a panel. */
-#if defined(__AVX512F__)
+/* And every width that a panel can have. */
 #define PRODUCT_CASES(kernel)                                                                  \
-    if (cols == 4)                                                                             \
+    if (PANEL > 3 && cols == 4)                                                                \
         PRODUCT_ROWS(kernel, 4)                                                                \
-    else if (cols == 3)                                                                        \
+    else if (PANEL > 2 && cols == 3)                                                           \
         PRODUCT_ROWS(kernel, 3)                                                                \
-    else if (cols == 2)                                                                        \
+    else if (PANEL > 1 && cols == 2)                                                           \
         PRODUCT_ROWS(kernel, 2)                                                                \
     else                                                                                       \
         PRODUCT_ROWS(kernel, 1)
-#elif defined(__AVX2__)
-#define PRODUCT_CASES(kernel)                                                                  \
-    if (cols == 2)                                                                             \
-        PRODUCT_ROWS(kernel, 2)                                                                \
-    else                                                                                       \
-        PRODUCT_ROWS(kernel, 1)
-#else
-#define PRODUCT_CASES(kernel)                                                                  \
-    (void)cols;                                                                                \
-    PRODUCT_ROWS(kernel, 1)
-#endif
 
 static void product_forward_any(const product_piece *p, int64_t rows, int64_t cols)
 {
@@ -136,7 +124,7 @@ static int64_t product_rows(int64_t left)
 }
 
 void EG_KERNEL(winograd_product)(float *m, const float *v, const float *u,
-                                 const eg_tile_product *d)
+                                 const eg_winograd_product *d)
 {
     int64_t blocks = d->oc / EG_V;
     for (int64_t k = 0; k < d->points; k++)
@@ -156,7 +144,7 @@ void EG_KERNEL(winograd_product)(float *m, const float *v, const float *u,
 }
 
 void EG_KERNEL(winograd_product_back)(float *du, const float *v, const float *dm,
-                                      const eg_tile_product *d)
+                                      const eg_winograd_product *d)
 {
     int64_t blocks = d->oc / EG_V;
     for (int64_t k = 0; k < d->points; k++)

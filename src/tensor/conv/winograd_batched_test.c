@@ -1,9 +1,8 @@
-/* tiles_test.c - Winograd's F(4x4, 5x5), batch innermost, against the double form, with guarded
- * buffers.
+/* winograd_batched_test.c - Winograd with the batch innermost against the double form.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Errors are relative to the convolution of absolute values. An argument names the instruction
- * set to test.
+ * Buffers are guarded; errors are relative to the convolution of absolute values. An argument
+ * names the instruction set to test.
  */
 #include "conv_passes.h"
 
@@ -26,8 +25,8 @@ static const shape *trial_shapes(int *n)
 static eg_status trial_conv(eg_plan *p, const eg_node *y, const eg_conv *c,
                             const eg_conv_nodes *nodes)
 {
-    assert_true(eg_tiles_can(c));
-    return eg_tiles_conv(p, y, pass, c, nodes);
+    assert_true(eg_winograd_batched_can(c));
+    return eg_winograd_batched_conv(p, y, pass, c, nodes);
 }
 
 static bool trial_is_single(const shape *s)

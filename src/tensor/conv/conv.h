@@ -34,17 +34,15 @@ eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg
 
 /* True when channels do not fill blocks: then the batch is kept innermost. */
 bool eg_conv_is_batched(const eg_kernels *k, const eg_conv *c);
-eg_status eg_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
-                          const eg_conv_nodes *nodes);
-/* Adds a step that moves the batch of x between outermost and innermost. */
-eg_status eg_batched_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
+eg_status eg_direct_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
+                         const eg_conv_nodes *nodes);
 
-/* True when Winograd's F(4x4, 5x5) can compute it, batch innermost; eg_tiles_conv takes nothing
- * else. */
-bool eg_tiles_can(const eg_conv *c);
-bool eg_tiles_pay(const eg_conv *c); /* faster than directly */
-eg_status eg_tiles_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
-                        const eg_conv_nodes *nodes);
+/* True when Winograd's F(4x4, 5x5) can compute it, batch innermost; eg_winograd_batched_conv
+ * takes nothing else. */
+bool eg_winograd_batched_can(const eg_conv *c);
+bool eg_winograd_batched_pays(const eg_conv *c); /* it is faster than directly */
+eg_status eg_winograd_batched_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass,
+                                   const eg_conv *c, const eg_conv_nodes *nodes);
 
 /* True when a 2x2 max pooling behind it is taken into both its forward pass and its gradient.
  */

@@ -1,7 +1,7 @@
 /* pooled.c - a convolution and the max pooling behind it as one step, batch innermost.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tensor/conv.h"
+#include "tensor/conv/conv.h"
 
 typedef struct pooled_args {
     eg_conv c;
@@ -12,8 +12,8 @@ typedef struct pooled_args {
  * multiplications. The kernels take 5x5 windows and whole pairs of rows and columns. */
 bool eg_pooled_takes(const eg_kernels *k, const eg_conv *c)
 {
-    return eg_conv_is_batched(k, c) && !eg_tiles_pay(c) && c->kh == 5 && c->stride == 1 &&
-           c->padding == 0 && c->oh % 2 == 0 && c->ow % 2 == 0;
+    return eg_conv_is_batched(k, c) && !eg_winograd_batched_pays(c) && c->kh == 5 &&
+           c->stride == 1 && c->padding == 0 && c->oh % 2 == 0 && c->ow % 2 == 0;
 }
 
 static pooled_args *pooled_args_new(eg_plan *p, const eg_conv *c)
@@ -56,8 +56,8 @@ eg_status eg_pooled_forward(eg_plan *p, const eg_node *y, const eg_conv *c,
     a->winners = nodes->winners;
     a->keeps = !a->winners && eg_plan_readers(p, y, by) > 1;
     eg_value *in[] = {eg_plan_read(p, nodes->x, EG_BATCHED),
-                      eg_plan_read(p, nodes->weights, EG_PLAIN),
-                      a->bias ? eg_plan_read(p, nodes->bias, EG_PLAIN) : NULL};
+                      eg_plan_read(p, nodes->weights, EG_ROWMAJOR),
+                      a->bias ? eg_plan_read(p, nodes->bias, EG_ROWMAJOR) : NULL};
     eg_value *out[] = {eg_plan_write(p, nodes->pool, EG_BATCHED),
                        a->keeps     ? eg_plan_write(p, y, EG_BATCHED)
                        : a->winners ? eg_plan_scratch(p, pooled_places(&a->c))
@@ -97,8 +97,8 @@ eg_status eg_pooled_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
     eg_value *in[] = {eg_plan_read(p, nodes->x, EG_BATCHED), eg_plan_left(p, nodes->pooled),
                       eg_plan_read(p, nodes->dy, EG_BATCHED),
                       a->masked ? eg_plan_read(p, nodes->mask, EG_BATCHED) : NULL};
-    eg_value *out[] = {eg_plan_write(p, y, EG_PLAIN),
-                       a->sums ? eg_plan_write(p, nodes->sum, EG_PLAIN) : NULL};
+    eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
+                       a->sums ? eg_plan_write(p, nodes->sum, EG_ROWMAJOR) : NULL};
     eg_step *s = eg_plan_step(p, y, pooled_run_back_weights, a->masked ? 4 : 3, in,
                               a->sums ? 2 : 1, out);
     if (!s)

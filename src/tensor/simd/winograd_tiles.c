@@ -1,13 +1,13 @@
-/* winograd.c - the transforms of tiles in Winograd's convolutions F(4x4, 3x3) and F(4x4, 5x5)
- * (Lavin and Gray, 2016, arXiv:1509.09308).
+/* winograd_tiles.c - the transforms of tiles in Winograd's convolutions.
  * SPDX-License-Identifier: Apache-2.0
  *
  * y = A^T [(G w G^T) * (B^T x B)] A on tiles of 4 x 4 results, which read windows of 6 x 6 or
- * 8 x 8 places. The gradient for w is G^T [(A dy A^T) * (B^T x B)] G. All lanes are channels.
- * `taps` is a constant where a function is called, so that each size is compiled apart.
+ * 8 x 8 places (Lavin and Gray, 2016, arXiv:1509.09308). The gradient for w is G^T [(A dy A^T)
+ * * (B^T x B)] G. All lanes are channels. `taps` is a constant where a function is called, so
+ * that each size is compiled apart.
  */
 #include "tensor/simd/panel.h"
-#include "tensor/simd/winograd_rows.h"
+#include "tensor/simd/winograd_matrices.h"
 
 /* Calls up the places of the tile below this one, which follows some tiles later: such jumps
  * from row to row are not foreseen by the machine. */
@@ -23,13 +23,13 @@ typedef struct winograd_place {
     int64_t image, row, col;
 } winograd_place;
 
-static winograd_place winograd_first(const eg_tiles *t)
+static winograd_place winograd_first(const eg_winograd_tiles *t)
 {
     int64_t area = t->rows * t->cols;
     return (winograd_place){t->from / area, t->from % area / t->cols, t->from % t->cols};
 }
 
-static void winograd_next(winograd_place *p, const eg_tiles *t)
+static void winograd_next(winograd_place *p, const eg_winograd_tiles *t)
 {
     if (++p->col < t->cols)
         return;
@@ -50,7 +50,7 @@ typedef struct winograd_square {
 static const eg_vec winograd_zeros[MOST_WINDOW];
 
 WINOGRAD_INLINE winograd_square winograd_find(const eg_vec *image, int64_t row, int64_t col,
-                                              const eg_tiles *t, int size)
+                                              const eg_winograd_tiles *t, int size)
 {
     winograd_square q = {.left = col < 0 ? -col : 0,
                          .right = t->w - col < size ? t->w - col : size};
@@ -68,7 +68,7 @@ WINOGRAD_INLINE void winograd_column(eg_vec *to, const winograd_square *q, int j
         to[i] = inside ? q->row[i][j] : (eg_vec){0};
 }
 
-static bool winograd_within(int64_t row, int64_t col, int size, const eg_tiles *t)
+static bool winograd_within(int64_t row, int64_t col, int size, const eg_winograd_tiles *t)
 {
     return row >= 0 && col >= 0 && row + size <= t->h && col + size <= t->w;
 }
@@ -88,7 +88,8 @@ WINOGRAD_INLINE void winograd_input_tile(eg_vec *v, int64_t step, const winograd
         winograd_bt(v + i * window * step, step, half + i * window, 1, taps);
 }
 
-WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_tiles *t, int taps)
+WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_winograd_tiles *t,
+                                        int taps)
 {
     const int window = taps + TILE - 1;
     int64_t blocks = t->c / EG_V;
@@ -105,7 +106,7 @@ WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_tiles
     }
 }
 
-void EG_KERNEL(winograd_input)(float *v, const float *x, const eg_tiles *t)
+void EG_KERNEL(winograd_input)(float *v, const float *x, const eg_winograd_tiles *t)
 {
     if (t->taps == 3)
         winograd_input_all(v, x, t, 3);
@@ -128,7 +129,8 @@ WINOGRAD_INLINE void winograd_back_tile(eg_vec *dm, int64_t step, const winograd
         winograd_a(dm + i * window * step, step, half + i * TILE, 1, taps);
 }
 
-WINOGRAD_INLINE void winograd_back_all(float *dm, const float *dy, const eg_tiles *t, int taps)
+WINOGRAD_INLINE void winograd_back_all(float *dm, const float *dy, const eg_winograd_tiles *t,
+                                       int taps)
 {
     int64_t blocks = t->c / EG_V;
     for (int64_t b = 0; b < blocks; b++) {
@@ -145,7 +147,7 @@ WINOGRAD_INLINE void winograd_back_all(float *dm, const float *dy, const eg_tile
     }
 }
 
-void EG_KERNEL(winograd_output_back)(float *dm, const float *dy, const eg_tiles *t)
+void EG_KERNEL(winograd_output_back)(float *dm, const float *dy, const eg_winograd_tiles *t)
 {
     if (t->taps == 3)
         winograd_back_all(dm, dy, t, 3);
@@ -166,10 +168,10 @@ WINOGRAD_INLINE void winograd_output_tile(eg_vec *y, int64_t pitch, const eg_vec
     const int window = taps + TILE - 1;
     _Alignas(64) eg_vec half[TILE * MOST_WINDOW];
     for (int j = 0; j < window; j++)
-        winograd_at(half + j, window, m + j * step, window * step, taps);
+        winograd_at(half + j, window, m + j * step, window * step, taps, LAST_TWO);
     for (int i = 0; i < TILE; i++) {
         eg_vec line[TILE];
-        winograd_at(line, 1, half + i * window, 1, taps);
+        winograd_at(line, 1, half + i * window, 1, taps, LAST_TWO);
         for (int j = 0; j < TILE; j++) {
             eg_vec sum = line[j] + f->bias;
             y[i * pitch + j] = f->relu ? eg_where_positive(sum, sum) : sum;
@@ -179,7 +181,7 @@ WINOGRAD_INLINE void winograd_output_tile(eg_vec *y, int64_t pitch, const eg_vec
 
 /* The part of a tile that lies in the image. */
 static void winograd_paste(eg_vec *image, const eg_vec *tile, int64_t row, int64_t col,
-                           const eg_tiles *t)
+                           const eg_winograd_tiles *t)
 {
     for (int i = 0; i < TILE && row + i < t->h; i++)
         for (int j = 0; j < TILE && col + j < t->w; j++)
@@ -188,7 +190,7 @@ static void winograd_paste(eg_vec *image, const eg_vec *tile, int64_t row, int64
 
 /* One block of channels, whose column of m is given. */
 WINOGRAD_INLINE void winograd_output_block(float *y, const eg_vec *m, int64_t b,
-                                           const winograd_finish *f, const eg_tiles *t,
+                                           const winograd_finish *f, const eg_winograd_tiles *t,
                                            int taps)
 {
     int64_t blocks = t->c / EG_V, step = t->step / EG_V;
@@ -209,7 +211,7 @@ WINOGRAD_INLINE void winograd_output_block(float *y, const eg_vec *m, int64_t b,
 }
 
 void EG_KERNEL(winograd_output)(float *y, const float *m, const float *bias, bool relu,
-                                const eg_tiles *t)
+                                const eg_winograd_tiles *t)
 {
     int64_t blocks = t->c / EG_V;
     for (int64_t b = 0; b < blocks; b++) {

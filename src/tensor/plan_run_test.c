@@ -1,4 +1,4 @@
-/* run_test.c - a plan at work: arrays bound and bound again, and steps that allocate nothing.
+/* plan_run_test.c - a plan at work: arrays bound and bound again, nothing allocated in a run.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The linker leads the allocations of our own objects, and of these alone, to the counters here
@@ -157,7 +157,8 @@ static eg_status greedy_run(const eg_step *s)
 
 static eg_status greedy_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_PLAIN), *out = eg_plan_write(p, y, EG_PLAIN);
+    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
+             *out = eg_plan_write(p, y, EG_ROWMAJOR);
     return eg_plan_step(p, y, greedy_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 

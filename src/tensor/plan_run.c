@@ -1,4 +1,4 @@
-/* run.c - a compiled plan at work: binding arrays, finding buffers, running steps.
+/* plan_run.c - a compiled plan at work: binding arrays, finding buffers, running steps.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tensor/plan_private.h"
@@ -63,7 +63,7 @@ float *eg_plan_input(eg_plan *p, const char *name)
     for (size_t id = 0; id < p->g->n_nodes; id++) {
         const eg_node *x = p->g->nodes[id];
         if (x->op == &eg_op_input && strcmp(((const eg_input_attr *)x->attr)->name, name) == 0)
-            return p->nodes[id].form[EG_PLAIN] ? p->nodes[id].form[EG_PLAIN]->data : NULL;
+            return p->nodes[id].form[EG_ROWMAJOR] ? p->nodes[id].form[EG_ROWMAJOR]->data : NULL;
     }
     return NULL;
 }
@@ -72,7 +72,7 @@ const float *eg_plan_output(const eg_plan *p, const char *name)
 {
     for (size_t i = 0; i < p->g->n_outputs; i++)
         if (strcmp(p->g->outputs[i].name, name) == 0)
-            return p->nodes[p->g->outputs[i].node->id].form[EG_PLAIN]->data;
+            return p->nodes[p->g->outputs[i].node->id].form[EG_ROWMAJOR]->data;
     return NULL;
 }
 

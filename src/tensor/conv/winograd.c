@@ -8,18 +8,19 @@
  * used piece by piece instead. The gradient for the input is the same step with weights turned
  * by half a turn and their channels exchanged.
  */
-#include "tensor/conv.h"
+#include "tensor/conv/conv.h"
 
 enum { WINOGRAD_TILE = 4 };
 
-/* Filters of which there are so many do not stay in a cache; pieces of so many channels do. */
+/* From WINOGRAD_MANY filters on the transformed set leaves the cache; blocks of WINOGRAD_PIECE
+ * channels stay. */
 enum { WINOGRAD_MANY = 256 * 256, WINOGRAD_PIECE = 64 };
 
 /* What a step needs beside its values. */
 typedef struct winograd_args {
-    eg_tiles in, out; /* of the tensor with ic channels, and of that with oc */
-    eg_tile_product product;
-    eg_filters filters;
+    eg_winograd_tiles in, out; /* of the tensor with ic channels, and of that with oc */
+    eg_winograd_product product;
+    eg_winograd_filters filters;
     int64_t ic, oc, tiles; /* in all */
     bool pieces;           /* filters are transformed piece by piece, between the products */
     double flops;          /* by the definition */
@@ -57,35 +58,35 @@ static void winograd_describe(const eg_kernels *k, const eg_conv *c, eg_conv_pas
     int64_t ic = a->pieces && c->ic > WINOGRAD_PIECE ? WINOGRAD_PIECE : c->ic;
     int64_t oc = a->pieces && c->oc > WINOGRAD_PIECE ? WINOGRAD_PIECE : c->oc;
     a->ic = c->ic, a->oc = c->oc;
-    a->product = (eg_tile_product){.points = window * window,
-                                   .n = n,
-                                   .ic = ic,
-                                   .oc = oc,
-                                   .in_step = winograd_step(k, n * c->ic),
-                                   .weight_step = winograd_step(k, ic * oc),
-                                   .out_step = winograd_step(k, n * c->oc)};
-    a->filters = (eg_filters){.taps = taps,
-                              .ic = ic,
-                              .oc = oc,
-                              .ic_step = turned ? c->oc * square : square,
-                              .oc_step = turned ? square : c->ic * square,
-                              .step = a->product.weight_step,
-                              .turned = turned};
-    a->in = (eg_tiles){.taps = taps,
-                       .c = c->ic,
-                       .h = c->h,
-                       .w = c->w,
-                       .rows = rows,
-                       .cols = cols,
-                       .padding = c->padding,
-                       .step = a->product.in_step};
-    a->out = (eg_tiles){.taps = taps,
-                        .c = c->oc,
-                        .h = c->oh,
-                        .w = c->ow,
-                        .rows = rows,
-                        .cols = cols,
-                        .step = a->product.out_step};
+    a->product = (eg_winograd_product){.points = window * window,
+                                       .n = n,
+                                       .ic = ic,
+                                       .oc = oc,
+                                       .in_step = winograd_step(k, n * c->ic),
+                                       .weight_step = winograd_step(k, ic * oc),
+                                       .out_step = winograd_step(k, n * c->oc)};
+    a->filters = (eg_winograd_filters){.taps = taps,
+                                       .ic = ic,
+                                       .oc = oc,
+                                       .ic_step = turned ? c->oc * square : square,
+                                       .oc_step = turned ? square : c->ic * square,
+                                       .step = a->product.weight_step,
+                                       .turned = turned};
+    a->in = (eg_winograd_tiles){.taps = taps,
+                                .c = c->ic,
+                                .h = c->h,
+                                .w = c->w,
+                                .rows = rows,
+                                .cols = cols,
+                                .padding = c->padding,
+                                .step = a->product.in_step};
+    a->out = (eg_winograd_tiles){.taps = taps,
+                                 .c = c->oc,
+                                 .h = c->oh,
+                                 .w = c->ow,
+                                 .rows = rows,
+                                 .cols = cols,
+                                 .step = a->product.out_step};
 }
 
 /* Points the three parts at the stretch that begins with tile i. */
@@ -116,7 +117,7 @@ static eg_status winograd_run_filter(const eg_step *s)
 static void winograd_multiply(const eg_step *s, winograd_args *a, float *m, const float *v,
                               float *u)
 {
-    const eg_filters *f = &a->filters;
+    const eg_winograd_filters *f = &a->filters;
     for (int64_t o = 0; o < a->oc; o += WINOGRAD_PIECE)
         for (int64_t i = 0; i < a->ic; i += WINOGRAD_PIECE) {
             winograd_cut(a, i, o);
@@ -149,7 +150,7 @@ static eg_status winograd_run_forward(const eg_step *s)
 static void winograd_multiply_back(const eg_step *s, winograd_args *a, const float *v,
                                    const float *dm, float *du)
 {
-    const eg_filters *f = &a->filters;
+    const eg_winograd_filters *f = &a->filters;
     for (int64_t o = 0; o < a->oc; o += WINOGRAD_PIECE)
         for (int64_t i = 0; i < a->ic; i += WINOGRAD_PIECE) {
             winograd_cut(a, i, o);
@@ -188,7 +189,7 @@ static eg_value *winograd_scratch(eg_plan *p, const winograd_args *a, int64_t st
 /* The transformed weights, by a step of their own; NULL when memory is out. */
 static eg_value *winograd_emit_filter(eg_plan *p, const eg_node *weights, winograd_args *a)
 {
-    eg_value *w = eg_plan_read(p, weights, EG_PLAIN);
+    eg_value *w = eg_plan_read(p, weights, EG_ROWMAJOR);
     eg_value *u = winograd_scratch(p, a, a->product.weight_step);
     eg_step *s = eg_plan_step(p, weights, winograd_run_filter, 1, &w, 1, &u);
     if (!s)
@@ -202,9 +203,9 @@ static eg_value *winograd_emit_filter(eg_plan *p, const eg_node *weights, winogr
 static eg_status winograd_emit_forward(eg_plan *p, const eg_node *y, eg_value *x,
                                        const eg_conv_nodes *nodes, winograd_args *a)
 {
-    eg_value *w = a->pieces ? eg_plan_read(p, nodes->weights, EG_PLAIN)
+    eg_value *w = a->pieces ? eg_plan_read(p, nodes->weights, EG_ROWMAJOR)
                             : winograd_emit_filter(p, nodes->weights, a);
-    eg_value *in[] = {x, w, nodes->bias ? eg_plan_read(p, nodes->bias, EG_PLAIN) : NULL};
+    eg_value *in[] = {x, w, nodes->bias ? eg_plan_read(p, nodes->bias, EG_ROWMAJOR) : NULL};
     eg_value *out[] = {eg_plan_write(p, y, EG_BLOCKED),
                        winograd_scratch(p, a, a->product.in_step),
                        winograd_scratch(p, a, a->product.out_step),
@@ -227,7 +228,7 @@ static eg_status winograd_emit_back_weights(eg_plan *p, const eg_node *y,
 {
     eg_value *in[] = {eg_plan_read(p, nodes->x, EG_BLOCKED),
                       eg_plan_read(p, nodes->dy, EG_BLOCKED)};
-    eg_value *out[] = {eg_plan_write(p, y, EG_PLAIN),
+    eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
                        winograd_scratch(p, a, a->product.in_step),
                        winograd_scratch(p, a, a->product.out_step),
                        winograd_scratch(p, a, a->product.weight_step)};

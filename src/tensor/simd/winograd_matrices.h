@@ -1,18 +1,28 @@
-/* winograd_rows.h - the matrices of Winograd's F(4, 3) and F(4, 5), a column at a time.
+/* winograd_matrices.h - the matrices of Winograd's F(4, 3) and F(4, 5), each applied to a line.
  * SPDX-License-Identifier: Apache-2.0
  *
  * y = A^T [(G w) * (B^T x)] gives 4 results of 3 or 5 taps. The points are 0, 1, -1, 2, -2, for
  * 5 taps also 1/2 and -1/2, and infinity. Each line below is a row of a matrix; steps are in
- * vectors; `taps` is a constant where a function is called.
+ * vectors; `taps` and `order` are constants where a function is called. `to` may not be what is
+ * read.
  */
-#ifndef EG_WINOGRAD_ROWS_H
-#define EG_WINOGRAD_ROWS_H
+#ifndef EG_WINOGRAD_MATRICES_H
+#define EG_WINOGRAD_MATRICES_H
 
 #include "tensor/simd/simd.h"
 
 #define WINOGRAD_INLINE static inline __attribute__((always_inline))
 
 enum { TILE = 4, MOST_TAPS = 5, MOST_WINDOW = MOST_TAPS + TILE - 1 };
+
+/* Which two of three numbers are added first where it matters: every layout has an order of its
+ * own, and results would differ in their last bits with another. */
+typedef enum winograd_order { FIRST_TWO, LAST_TWO } winograd_order;
+
+WINOGRAD_INLINE eg_vec winograd_add(eg_vec a, eg_vec b, eg_vec c, winograd_order order)
+{
+    return order == FIRST_TWO ? (a + b) + c : a + (b + c);
+}
 
 WINOGRAD_INLINE void winograd_bt3(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step)
 {
@@ -54,9 +64,25 @@ WINOGRAD_INLINE void winograd_bt(eg_vec *to, int64_t to_step, const eg_vec *x, i
         winograd_bt5(to, to_step, x, step);
 }
 
+/* to = B m for 5 taps. */
+WINOGRAD_INLINE void winograd_b5(eg_vec *to, int64_t to_step, const eg_vec *m, int64_t step)
+{
+    eg_vec m0 = m[0], m1 = m[step], m2 = m[2 * step], m3 = m[3 * step], m4 = m[4 * step],
+           m5 = m[5 * step], m6 = m[6 * step], m7 = m[7 * step];
+    eg_vec a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4, e = m5 + m6, f = m5 - m6;
+    to[0] = m0;
+    to[to_step] = (b - m7) + (0.5f * d + 2 * f);
+    to[2 * to_step] = (a - 5.25f * m0) + (0.25f * c + 4 * e);
+    to[3 * to_step] = (5.25f * m7 - 4.25f * b) - 2.5f * (d + f);
+    to[4 * to_step] = (5.25f * m0 - 4.25f * a) - (1.25f * c + 5 * e);
+    to[5 * to_step] = (b - 5.25f * m7) + (2 * d + 0.5f * f);
+    to[6 * to_step] = (a - m0) + (c + e);
+    to[7 * to_step] = m7;
+}
+
 /* to = A^T m: all points to four. */
 WINOGRAD_INLINE void winograd_at(eg_vec *to, int64_t to_step, const eg_vec *m, int64_t step,
-                                 int taps)
+                                 int taps, winograd_order order)
 {
     eg_vec m1 = m[step], m2 = m[2 * step], m3 = m[3 * step], m4 = m[4 * step];
     eg_vec a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4;
@@ -70,9 +96,9 @@ WINOGRAD_INLINE void winograd_at(eg_vec *to, int64_t to_step, const eg_vec *m, i
     }
     eg_vec e = m[5 * step] + m[6 * step], f = m[5 * step] - m[6 * step];
     to[0] = (m[0] + a) + (c + e);
-    to[to_step] = b + (2 * d + 0.5f * f);
-    to[2 * to_step] = a + (4 * c + 0.25f * e);
-    to[3 * to_step] = (b + last) + (8 * d + 0.125f * f);
+    to[to_step] = winograd_add(b, 2 * d, 0.5f * f, order);
+    to[2 * to_step] = winograd_add(a, 4 * c, 0.25f * e, order);
+    to[3 * to_step] = winograd_add(b + last, 8 * d, 0.125f * f, order);
 }
 
 /* to = A y: four to all points. */
@@ -142,28 +168,29 @@ WINOGRAD_INLINE void winograd_gt3(eg_vec *to, int64_t to_step, const eg_vec *u, 
     to[2 * to_step] = (u[5 * step] - a) + b * (1.0f / 6);
 }
 
-WINOGRAD_INLINE void winograd_gt5(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step)
+WINOGRAD_INLINE void winograd_gt5(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step,
+                                  winograd_order order)
 {
     eg_vec u1 = u[step], u2 = u[2 * step], u3 = u[3 * step], u4 = u[4 * step], u5 = u[5 * step],
            u6 = u[6 * step];
-    eg_vec a = (u1 + u2) * (2.0f / 9), b = (u2 - u1) * (2.0f / 9);
+    eg_vec a = (u1 + u2) * (-2.0f / 9), b = (u1 - u2) * (-2.0f / 9);
     eg_vec c = (u3 + u4) * (1.0f / 90), d = (u3 - u4) * (1.0f / 45);
     eg_vec e = (u5 + u6) * (2.0f / 45), f = (u5 - u6) * (4.0f / 45);
-    to[0] = (u[0] - a) + (c + 16 * e);
-    to[to_step] = b + (d + 4 * f);
-    to[2 * to_step] = 4 * (c + e) - a;
-    to[3 * to_step] = b + (4 * d + f);
-    to[4 * to_step] = (u[7 * step] - a) + (16 * c + e);
+    to[0] = (u[0] + a) + (c + 16 * e);
+    to[to_step] = winograd_add(b, d, 4 * f, order);
+    to[2 * to_step] = winograd_add(a, 4 * c, 4 * e, order);
+    to[3 * to_step] = winograd_add(b, 4 * d, f, order);
+    to[4 * to_step] = winograd_add(a + u[7 * step], 16 * c, e, order);
 }
 
 /* to = G^T u: all points to taps. */
 WINOGRAD_INLINE void winograd_gt(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step,
-                                 int taps)
+                                 int taps, winograd_order order)
 {
     if (taps == 3)
         winograd_gt3(to, to_step, u, step);
     else
-        winograd_gt5(to, to_step, u, step);
+        winograd_gt5(to, to_step, u, step, order);
 }
 
 #endif

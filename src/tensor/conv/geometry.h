@@ -1,0 +1,70 @@
+/* geometry.h - the shapes and pieces of convolutions, as their kernels are told them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_SRC_GEOMETRY_H
+#define EG_SRC_GEOMETRY_H
+
+#include "base/base.h"
+
+/* A convolution's geometry: x [n, ic, h, w], weights [oc, ic / groups, kh, kw], y [n, oc, oh,
+ * ow]. */
+typedef struct eg_conv {
+    int64_t n, ic, h, w, oc, kh, kw, oh, ow;
+    int64_t stride, padding, groups;
+    int64_t lanes; /* batch innermost: n filled up to whole vectors */
+} eg_conv;
+
+/* Images [n, c / v, h, w, v] cut into tiles of 4 x 4 places for Winograd's convolution, rows x
+ * cols of them an image. The n tiles from `from` on, counted through all images, are worked on.
+ * A transformed tile has (taps + 3)^2 points per channel; point p of every tile goes to matrix
+ * p. */
+typedef struct eg_winograd_tiles {
+    int64_t taps; /* of a filter in a row or column: 3 or 5 */
+    int64_t c, h, w, rows, cols;
+    int64_t padding; /* the windows begin so far before the tiles */
+    int64_t from, n;
+    int64_t step; /* floats from one matrix to the next */
+} eg_winograd_tiles;
+
+/* The products of tiles, one a point: [n, ic] by [ic, oc] give [n, oc], or their gradient for
+ * the second factor. */
+typedef struct eg_winograd_product {
+    int64_t points;
+    int64_t n, ic, oc;
+    int64_t in_step, weight_step, out_step; /* floats from one matrix to the next */
+    bool add;                               /* to what stands there */
+} eg_winograd_product;
+
+/* Filters of taps x taps, 3 or 5, or a piece of them: where they stand in the weights, ic_step
+ * floats apart along what is summed over and oc_step along the results. */
+typedef struct eg_winograd_filters {
+    int64_t taps;
+    int64_t ic, oc, ic_step, oc_step;
+    int64_t step; /* floats from one matrix to the next */
+    bool turned;  /* by half a turn */
+} eg_winograd_filters;
+
+/* What a pass of Winograd's F(4x4, 5x5) with the batch innermost reads; NULL what it does not.
+ * A unit is a tile of one vector of samples; so many are worked on together. */
+typedef struct eg_winograd_data {
+    const float *x, *dy, *u;
+    float
+        *scratch; /* 64 (ic + oc) vectors a unit; for the weights one more a pair of channels */
+} eg_winograd_data;
+enum { EG_WINOGRAD_UNITS = 2, EG_WINOGRAD_GRAD_UNITS = 4 };
+
+/* A convolution's result behind 2x2 max pooling, and behind a relu then. */
+typedef struct eg_conv_pool {
+    float *max;      /* [oc, oh / 2, ow / 2, lanes] */
+    uint8_t *winner; /* as many bytes: which of the four it was; NULL: not asked */
+    float *y;        /* [oc, oh, ow, lanes], the result itself; NULL: nobody reads it */
+    bool relu;
+} eg_conv_pool;
+
+/* The gradient dy of that, zero where the relu's result `mask` is not positive. */
+typedef struct eg_pool_gradient {
+    const uint8_t *winner;
+    const float *dy, *mask; /* [oc, oh / 2, ow / 2, lanes]; mask may be NULL */
+} eg_pool_gradient;
+
+#endif
