@@ -101,7 +101,7 @@ static bool trial_rule_takes(const shape *s)
     assert_ok(eg_graph_new(&g));
     eg_node *x = eg_input(g, "x", eg_dims(s->n, s->ic, s->h, s->w));
     eg_node *w = eg_input(g, "w", eg_dims(s->oc, s->ic, s->taps, s->taps));
-    eg_window win = {.stride = 1, .padding = s->padding};
+    eg_window win = {.stride = s->stride, .padding = s->padding};
     eg_output(g, "y", eg_conv2d(g, x, w, NULL, win));
     assert_ok(eg_compile(g, &plan));
     bool found = false;

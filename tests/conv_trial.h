@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 typedef struct shape {
-    int64_t n, ic, h, w, oc, padding, taps;
+    int64_t n, ic, h, w, oc, padding, taps, stride;
 } shape;
 
 typedef enum fill { RANDOM, LARGE_MEAN, SMALL, ALTERNATING, N_FILLS } fill;
@@ -82,8 +82,9 @@ typedef struct trial {
 static void trial_open(trial *t, const shape *s, bool bias, bool relu)
 {
     assert_ok(eg_graph_new(&t->g));
-    int64_t shrink = s->taps - 1 - 2 * s->padding, oh = s->h - shrink, ow = s->w - shrink;
-    eg_window win = {.stride = 1, .padding = s->padding};
+    eg_window win = {.stride = s->stride, .padding = s->padding};
+    int64_t oh = eg_window_count(s->h, s->taps, win.stride, win.padding);
+    int64_t ow = eg_window_count(s->w, s->taps, win.stride, win.padding);
     eg_node *x = eg_input(t->g, "x", eg_dims(s->n, s->ic, s->h, s->w));
     eg_node *w = eg_input(t->g, "w", eg_dims(s->oc, s->ic, s->taps, s->taps));
     eg_node *b = eg_input(t->g, "b", eg_dims(s->oc));

@@ -2,6 +2,7 @@
  * that it can learn eight examples by heart.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "isa.h"
 #include "test.h"
 
 #include "op/op.h"
@@ -351,8 +352,10 @@ static void test_every_model_learns_eight_examples_by_heart(void **state)
         check_learning(eg_models[i]->name);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (!isa_from_argument(argc, argv))
+        return ISA_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors_are_named_as_listed),
         cmocka_unit_test(test_options_have_defaults_within_their_ranges),

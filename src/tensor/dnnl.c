@@ -306,6 +306,19 @@ static eg_status onednn_conv_pass(const eg_conv *c, const onednn_conv_mds *m, eg
     return s;
 }
 
+eg_status eg_dnnl_is_reference(const eg_plan *p, eg_conv_pass pass, const eg_conv *c, bool *out)
+{
+    onednn_conv_mds m;
+    EG_TRY(onednn_describe_conv(p, c, &m));
+    dnnl_primitive_desc_t desc = NULL;
+    EG_TRY(onednn_conv_pass(c, &m, pass, false, false, &desc));
+    const char *name = "";
+    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&name);
+    *out = strncmp(name, "ref", 3) == 0;
+    dnnl_primitive_desc_destroy(desc);
+    return EG_OK;
+}
+
 /* The weights in the form a pass wants: packed by a step of their own, unless row-major will
  * do. */
 static eg_status onednn_pack(eg_plan *p, const eg_node *weights, dnnl_primitive_desc_t desc,

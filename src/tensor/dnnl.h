@@ -13,6 +13,10 @@
 eg_status eg_dnnl_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                        const eg_conv_nodes *nodes);
 
+/* Whether oneDNN has nothing faster for a pass than its definition, at a tenth of a GFLOP/s. */
+eg_status eg_dnnl_is_reference(const eg_plan *p, eg_conv_pass pass, const eg_conv *c,
+                               bool *out);
+
 /* Adds a step for the squared norm of each sample's weight gradient, [n]. */
 eg_status eg_dnnl_conv_sample_norms(eg_plan *p, const eg_node *y, const eg_conv *c,
                                     const eg_node *x, const eg_node *dy);

@@ -48,7 +48,11 @@ eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg
     if (eg_conv_is_batched(k, c) ||
         (pass == EG_CONV_BACK_WEIGHTS && conv_has_slow_gradient(k, c)))
         return eg_direct_conv(p, y, pass, c, nodes);
-    if (conv_is_winograd(eg_plan_kernels(p), c))
+    if (conv_is_winograd(k, c))
         return eg_winograd_conv(p, y, pass, c, nodes);
-    return eg_dnnl_conv(p, y, pass, c, nodes);
+    /* AVX2 has no generated code for maps that are smaller than the window. */
+    bool slow = false;
+    if (pass == EG_CONV_BACK_WEIGHTS && eg_product_can(k, c))
+        EG_TRY(eg_dnnl_is_reference(p, pass, c, &slow));
+    return slow ? eg_product_back_weights(p, y, c, nodes) : eg_dnnl_conv(p, y, pass, c, nodes);
 }

@@ -52,6 +52,12 @@ eg_status eg_pooled_forward(eg_plan *p, const eg_node *y, const eg_conv *c,
 eg_status eg_pooled_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
                                  const eg_conv_nodes *nodes);
 
+/* True when the gradient of weights can be computed as products over places, blocked;
+ * eg_product_back_weights takes nothing else. */
+bool eg_product_can(const eg_kernels *k, const eg_conv *c);
+eg_status eg_product_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
+                                  const eg_conv_nodes *nodes);
+
 /* True when Winograd's F(4x4, 3x3) or F(4x4, 5x5) can compute it; eg_winograd_conv takes
  * nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);

@@ -26,14 +26,14 @@ typedef struct eg_winograd_tiles {
     int64_t step; /* floats from one matrix to the next */
 } eg_winograd_tiles;
 
-/* The products of tiles, one a point: [n, ic] by [ic, oc] give [n, oc], or their gradient for
- * the second factor. */
-typedef struct eg_winograd_product {
+/* Products of tiles or places by weights, one a point: [n, ic] by [ic, oc] give [n, oc], or
+ * their gradient for the second factor. */
+typedef struct eg_panel_product {
     int64_t points;
     int64_t n, ic, oc;
     int64_t in_step, weight_step, out_step; /* floats from one matrix to the next */
     bool add;                               /* to what stands there */
-} eg_winograd_product;
+} eg_panel_product;
 
 /* Filters of taps x taps, 3 or 5, or a piece of them: where they stand in the weights, ic_step
  * floats apart along what is summed over and oc_step along the results. */
@@ -43,6 +43,19 @@ typedef struct eg_winograd_filters {
     int64_t step; /* floats from one matrix to the next */
     bool turned;  /* by half a turn */
 } eg_winograd_filters;
+
+/* Places of blocked maps [n, c / v, h, w, v] as a matrix: rows x cols of them a sample, from
+ * (row, col) on, stride apart. */
+typedef struct eg_places {
+    int64_t n, c, h, w;
+    int64_t row, col, rows, cols, stride;
+} eg_places;
+
+/* Weights [oc, ic, taps] that stand as one matrix a tap. */
+typedef struct eg_place_weights {
+    int64_t taps, ic, oc;
+    int64_t step; /* floats from one matrix to the next */
+} eg_place_weights;
 
 /* What a pass of Winograd's F(4x4, 5x5) with the batch innermost reads; NULL what it does not.
  * A unit is a tile of one vector of samples; so many are worked on together. */

@@ -19,7 +19,7 @@ enum { WINOGRAD_MANY = 256 * 256, WINOGRAD_PIECE = 64 };
 /* What a step needs beside its values. */
 typedef struct winograd_args {
     eg_winograd_tiles in, out; /* of the tensor with ic channels, and of that with oc */
-    eg_winograd_product product;
+    eg_panel_product product;
     eg_winograd_filters filters;
     int64_t ic, oc, tiles; /* in all */
     bool pieces;           /* filters are transformed piece by piece, between the products */
@@ -58,13 +58,13 @@ static void winograd_describe(const eg_kernels *k, const eg_conv *c, eg_conv_pas
     int64_t ic = a->pieces && c->ic > WINOGRAD_PIECE ? WINOGRAD_PIECE : c->ic;
     int64_t oc = a->pieces && c->oc > WINOGRAD_PIECE ? WINOGRAD_PIECE : c->oc;
     a->ic = c->ic, a->oc = c->oc;
-    a->product = (eg_winograd_product){.points = window * window,
-                                       .n = n,
-                                       .ic = ic,
-                                       .oc = oc,
-                                       .in_step = winograd_step(k, n * c->ic),
-                                       .weight_step = winograd_step(k, ic * oc),
-                                       .out_step = winograd_step(k, n * c->oc)};
+    a->product = (eg_panel_product){.points = window * window,
+                                    .n = n,
+                                    .ic = ic,
+                                    .oc = oc,
+                                    .in_step = winograd_step(k, n * c->ic),
+                                    .weight_step = winograd_step(k, ic * oc),
+                                    .out_step = winograd_step(k, n * c->oc)};
     a->filters = (eg_winograd_filters){.taps = taps,
                                        .ic = ic,
                                        .oc = oc,
@@ -123,7 +123,7 @@ static void winograd_multiply(const eg_step *s, winograd_args *a, float *m, cons
             winograd_cut(a, i, o);
             a->product.add = i > 0;
             s->k->winograd_filter(u, s->in[1]->data + i * f->ic_step + o * f->oc_step, f);
-            s->k->winograd_product(m + o * a->tiles, v + i * a->tiles, u, &a->product);
+            s->k->panel_product(m + o * a->tiles, v + i * a->tiles, u, &a->product);
         }
 }
 
@@ -139,7 +139,7 @@ static eg_status winograd_run_forward(const eg_step *s)
         if (a.pieces)
             winograd_multiply(s, &a, m, v, s->out[3]->data);
         else
-            s->k->winograd_product(m, v, s->in[1]->data, &a.product);
+            s->k->panel_product(m, v, s->in[1]->data, &a.product);
         s->k->winograd_output(s->out[0]->data, m, s->n_in > 2 ? s->in[2]->data : NULL, a.relu,
                               &a.out);
     }
@@ -154,7 +154,7 @@ static void winograd_multiply_back(const eg_step *s, winograd_args *a, const flo
     for (int64_t o = 0; o < a->oc; o += WINOGRAD_PIECE)
         for (int64_t i = 0; i < a->ic; i += WINOGRAD_PIECE) {
             winograd_cut(a, i, o);
-            s->k->winograd_product_back(du, v + i * a->tiles, dm + o * a->tiles, &a->product);
+            s->k->panel_product_back(du, v + i * a->tiles, dm + o * a->tiles, &a->product);
             s->k->winograd_filter_back(s->out[0]->data + i * f->ic_step + o * f->oc_step, du,
                                        f);
         }
@@ -173,7 +173,7 @@ static eg_status winograd_run_back_weights(const eg_step *s)
         if (a.pieces)
             winograd_multiply_back(s, &a, v, dm, du);
         else
-            s->k->winograd_product_back(du, v, dm, &a.product);
+            s->k->panel_product_back(du, v, dm, &a.product);
     }
     if (!a.pieces)
         s->k->winograd_filter_back(s->out[0]->data, du, &a.filters);

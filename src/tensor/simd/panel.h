@@ -1,4 +1,4 @@
-/* panel.h - the layout of Winograd's matrices: columns in panels that fit the registers.
+/* panel.h - the layout of matrices: columns in panels that fit the registers.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EG_PANEL_H

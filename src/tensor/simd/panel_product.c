@@ -1,4 +1,4 @@
-/* winograd_product.c - the matrix products of Winograd's convolution.
+/* panel_product.c - products of tiles or places by weights, whose columns are in panels.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A piece of the result, some rows of one panel, stays in registers while all factors go by;
@@ -123,8 +123,8 @@ static int64_t product_rows(int64_t left)
     return (left + pieces - 1) / pieces;
 }
 
-void EG_KERNEL(winograd_product)(float *m, const float *v, const float *u,
-                                 const eg_winograd_product *d)
+void EG_KERNEL(panel_product)(float *m, const float *v, const float *u,
+                              const eg_panel_product *d)
 {
     int64_t blocks = d->oc / EG_V;
     for (int64_t k = 0; k < d->points; k++)
@@ -143,8 +143,8 @@ void EG_KERNEL(winograd_product)(float *m, const float *v, const float *u,
         }
 }
 
-void EG_KERNEL(winograd_product_back)(float *du, const float *v, const float *dm,
-                                      const eg_winograd_product *d)
+void EG_KERNEL(panel_product_back)(float *du, const float *v, const float *dm,
+                                   const eg_panel_product *d)
 {
     int64_t blocks = d->oc / EG_V;
     for (int64_t k = 0; k < d->points; k++)
