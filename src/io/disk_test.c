@@ -30,8 +30,9 @@ static void test_created_file_is_never_overwritten(void **state)
     size_t n;
     files_folder(dir);
     snprintf(path, sizeof path, "%s/x", dir);
-    assert_ok(eg_file_create(path, "one", 3));
-    assert_fails(eg_file_create(path, "two", 3), EG_EINVAL, "x: is there already");
+    const eg_bytes parts[] = {{"o", 1}, {NULL, 0}, {"ne", 2}};
+    assert_ok(eg_file_create(path, parts, 3));
+    assert_fails(eg_file_create(path, parts, 1), EG_EINVAL, "x: is there already");
     assert_ok(eg_file_read(path, 100, &bytes, &n));
     assert_string_equal(bytes, "one");
     free(bytes);
@@ -55,7 +56,7 @@ static void test_many_files_and_folders_are_synced(void **state)
     for (int i = 0; i < N; i++) {
         paths[i] = malloc(FILES_PATH * 2);
         snprintf(paths[i], (size_t)FILES_PATH * 2, "%s/%d", dir, i);
-        assert_ok(eg_file_create(paths[i], dir, sizeof dir));
+        assert_ok(eg_file_create(paths[i], &(eg_bytes){dir, sizeof dir}, 1));
     }
     paths[N] = dir;
     assert_ok(eg_disk_sync(paths, N + 1));

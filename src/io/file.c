@@ -74,7 +74,7 @@ eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t
     return EG_OK;
 }
 
-static eg_status file_put(int fd, const char *path, eg_bytes part)
+eg_status eg_file_put(int fd, const char *path, eg_bytes part)
 {
     const char *at = part.data;
     while (part.n > 0) {
@@ -141,7 +141,7 @@ eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
     if (status != EG_OK)
         goto done;
     for (size_t i = 0; i < n_parts && status == EG_OK; i++)
-        status = file_put(fd, path, parts[i]);
+        status = eg_file_put(fd, path, parts[i]);
     if (status == EG_OK && fsync(fd) != 0)
         status = eg_file_fail(path, "cannot be brought to disk");
     if (close(fd) != 0 && status == EG_OK)
@@ -157,14 +157,16 @@ done:
     return status;
 }
 
-eg_status eg_file_create(const char *path, const void *bytes, size_t n)
+eg_status eg_file_create(const char *path, const eg_bytes *parts, size_t n_parts)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
         return eg_fail(EG_EINVAL, "%s: is there already", path);
     if (fd < 0)
         return eg_file_fail(path, "cannot be created");
-    eg_status status = file_put(fd, path, (eg_bytes){bytes, n});
+    eg_status status = EG_OK;
+    for (size_t i = 0; i < n_parts && status == EG_OK; i++)
+        status = eg_file_put(fd, path, parts[i]);
     if (close(fd) != 0 && status == EG_OK)
         status = eg_file_fail(path, "cannot be closed");
     if (status != EG_OK)

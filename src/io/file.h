@@ -25,9 +25,12 @@ eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t
  * folder, a device, a pipe or a link. */
 eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts);
 
-/* Writes a file that must not be there yet, and does not wait for the disk. On failure nothing
- * is left behind. EG_EINVAL: it is there. */
-eg_status eg_file_create(const char *path, const void *bytes, size_t n);
+/* Writes the parts into a file that must not be there yet, and does not wait for the disk. On
+ * failure nothing is left behind. EG_EINVAL: it is there. */
+eg_status eg_file_create(const char *path, const eg_bytes *parts, size_t n_parts);
+
+/* Writes all bytes of a part to an open file, whose path is for the error text. */
+eg_status eg_file_put(int fd, const char *path, eg_bytes part);
 
 /* Turns errno into a status: "runs/a.json: cannot be opened: Permission denied". */
 eg_status eg_file_fail(const char *path, const char *what);

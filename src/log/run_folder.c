@@ -71,9 +71,9 @@ static eg_status run_fill(const char *folder, const char *config)
     if (status == EG_OK)
         status = run_join(folder, EG_RUN_METRICS, &paths[1]);
     if (status == EG_OK)
-        status = eg_file_create(paths[0], config, strlen(config));
+        status = eg_file_create(paths[0], &(eg_bytes){config, strlen(config)}, 1);
     if (status == EG_OK)
-        status = eg_file_create(paths[1], "", 0);
+        status = eg_file_create(paths[1], NULL, 0);
     if (status == EG_OK)
         status = eg_disk_sync(paths, 3);
     if (status != EG_OK) {

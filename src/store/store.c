@@ -156,7 +156,7 @@ eg_status eg_store_put(eg_store *s, int64_t client, const void *bytes, size_t n)
     eg_status status = store_make_group(s, client, path);
     eg_store_path(s, client, e.version, path);
     if (status == EG_OK)
-        status = eg_file_create(path, bytes, n);
+        status = eg_file_create(path, &(eg_bytes){bytes, n}, 1);
     if (status == EG_OK) {
         status = store_enter(s, client, e, &old);
         if (status != EG_OK)
