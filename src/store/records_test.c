@@ -1,0 +1,368 @@
+/* records_test.c - records put, saved, found again, lost and damaged.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "keeping.h"
+
+static const eg_receipt nothing;
+
+static eg_records *open_at(const char *dir, int64_t owner, eg_receipt at, int64_t committed)
+{
+    eg_records *r;
+    assert_ok(eg_records_open(dir, owner, &at, committed, &r));
+    return r;
+}
+
+static void test_records_are_found_again(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    files_folder(dir);
+    eg_records *r = open_at(dir, 700, nothing, 0);
+    keeping_expect_none(r, "model");
+    assert_int_equal(keeping_save(r).version, 0); /* nothing was put */
+    keeping_put(r, "model", 3, 100);
+    keeping_put(r, "memory", 4, 0);
+    keeping_put(r, "gone", 5, 7);
+    keeping_expect(r, "model", 3, 100);
+    eg_receipt first = keeping_save(r);
+    assert_int_equal(first.version, 1);
+    assert_true(keeping_exists(dir, "2/700.1"));
+    assert_memory_equal(&(eg_receipt){0}, &nothing, sizeof nothing);
+    eg_receipt again = keeping_save(r);
+    assert_memory_equal(&again, &first, sizeof first);
+    eg_records_free(r);
+
+    r = open_at(dir, 700, first, 0);
+    assert_int_equal(eg_records_n(r), 3);
+    assert_string_equal(eg_records_name(r, 0), "gone");
+    assert_string_equal(eg_records_name(r, 2), "model");
+    keeping_expect(r, "model", 3, 100);
+    keeping_expect(r, "memory", 4, 0);
+    again = keeping_save(r);
+    assert_memory_equal(&again, &first, sizeof first);
+    assert_ok(eg_records_put(r, "gone", NULL));
+    assert_ok(eg_records_put(r, "never there", NULL));
+    keeping_put(r, "model", 6, 50);
+    eg_receipt second = keeping_save(r);
+    assert_int_equal(second.version, 2);
+    assert_true(second.bytes < first.bytes);
+    eg_records_free(r);
+
+    r = open_at(dir, 700, second, 2);
+    assert_int_equal(eg_records_n(r), 2);
+    keeping_expect_none(r, "gone");
+    keeping_expect(r, "model", 6, 50);
+    keeping_expect(r, "memory", 4, 0);
+    keeping_put(r, "model", 7, 1); /* not saved, so it is lost */
+    eg_records_free(r);
+    r = open_at(dir, 700, second, 2);
+    keeping_expect(r, "model", 6, 50);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+/* Bytes that this process has read from files so far; 0 where the system does not say. */
+static long long bytes_read(void)
+{
+    long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (f && fscanf(f, "rchar: %lld", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static void test_turn_reads_only_what_it_asks_for(void **state)
+{
+    (void)state;
+    enum { LARGE = 500000 };
+    char dir[FILES_PATH];
+    files_folder(dir);
+    eg_records *r = open_at(dir, 3, nothing, 0);
+    const eg_bundle *b;
+    keeping_put(r, "large", 1, LARGE);
+    keeping_put(r, "small", 2, 10);
+    eg_receipt at = keeping_save(r);
+    eg_records_free(r);
+
+    long long before = bytes_read();
+    r = open_at(dir, 3, at, 0);
+    keeping_expect(r, "small", 2, 10);
+    long long small = bytes_read() - before;
+    keeping_expect(r, "large", 1, LARGE);
+    before = bytes_read();
+    keeping_expect(r, "large", 1, LARGE);
+    keeping_expect(r, "small", 2, 10);
+    long long again = bytes_read() - before;
+    print_message("a small record beside %d bytes: %lld bytes read, again %lld\n", LARGE * 4,
+                  small, again);
+    assert_true(small < 10000);
+    assert_true(again < 2000); /* the counter's own */
+    eg_records_free(r);
+
+    size_t n; /* what is not asked for may as well be damaged */
+    unsigned char *bytes = keeping_read(dir, "0/3.1", &n);
+    bytes[n / 2] ^= 4;
+    files_write(dir, "0/3.1", bytes, n);
+    free(bytes);
+    r = open_at(dir, 3, at, 0);
+    keeping_expect(r, "small", 2, 10);
+    assert_fails(eg_records_get(r, "large", &b), EG_EFORMAT,
+                 "0/3.1: damaged: record 'large' has another checksum");
+    assert_null(b);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+static void test_put_leaves_other_records_where_they_are(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    size_t n_first, n_again, n_second;
+    files_folder(dir);
+    eg_records *r = open_at(dir, -1, nothing, 0);
+    keeping_put(r, "a", 1, 1000);
+    keeping_put(r, "b", 2, 1000);
+    keeping_put(r, "c", 3, 1000);
+    eg_receipt at = keeping_save(r);
+    eg_records_free(r);
+    unsigned char *first = keeping_read(dir, "server.1", &n_first);
+    r = open_at(dir, -1, at, 1);
+    keeping_put(r, "b", 4, 1000);
+    at = keeping_save(r);
+    eg_records_free(r);
+    unsigned char *again = keeping_read(dir, "server.1", &n_again);
+    unsigned char *second = keeping_read(dir, "server.2", &n_second);
+    assert_int_equal(n_again, n_first);
+    assert_memory_equal(again, first, n_first);
+    assert_true(n_second < 5000);
+    r = open_at(dir, -1, at, 2);
+    keeping_expect(r, "a", 1, 1000);
+    keeping_expect(r, "b", 4, 1000);
+    keeping_expect(r, "c", 3, 1000);
+    eg_records_free(r);
+    free(first);
+    free(again);
+    free(second);
+    files_remove(dir);
+}
+
+static void test_old_versions_go_but_for_those_that_count(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    files_folder(dir);
+    eg_receipt at = nothing;
+    for (int64_t v = 1; v <= 6; v++) { /* version 3 is committed after it was saved */
+        eg_records *r = open_at(dir, 1, at, v > 3 ? 3 : 0);
+        if (v == 1)
+            keeping_put(r, "stays", 100, 1000);
+        keeping_put(r, "model", v, 1000);
+        at = keeping_save(r);
+        assert_int_equal(at.version, v);
+        eg_records_free(r);
+        /* The new one, the one before, the committed one, and the first for what stays. */
+        int expected = v <= 3 ? (int)v : v == 4 ? 3 : 4;
+        assert_int_equal(keeping_count_files(dir), expected);
+        assert_int_equal(keeping_exists(dir, "0/1.3"), v >= 3);
+        assert_true(keeping_exists(dir, "0/1.1"));
+    }
+    eg_records *r = open_at(dir, 1, at, 6);
+    assert_ok(eg_records_put(r, "stays", NULL));
+    at = keeping_save(r);
+    eg_records_free(r);
+    assert_int_equal(keeping_count_files(dir), 3); /* 7, 6, and 1, which 6 refers to */
+    r = open_at(dir, 1, at, 7);
+    keeping_put(r, "model", 8, 1000);
+    keeping_save(r);
+    keeping_put(r, "model", 9, 1000);
+    at = keeping_save(r); /* twice in a turn: 8 was never told to anyone */
+    eg_records_free(r);
+    assert_int_equal(at.version, 9);
+    assert_true(keeping_exists(dir, "0/1.9"));
+    assert_false(keeping_exists(dir, "0/1.8"));
+    assert_true(keeping_exists(dir, "0/1.7"));
+    r = open_at(dir, 1, at, 7);
+    keeping_expect(r, "model", 9, 1000);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+static void test_small_record_does_not_keep_a_large_file(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    size_t n;
+    files_folder(dir);
+    eg_receipt at = nothing;
+    for (int64_t v = 1; v <= 5; v++) {
+        eg_records *r = open_at(dir, 1, at, at.version);
+        if (v == 1)
+            keeping_put(r, "small", 77, 10);
+        keeping_put(r, "large", v, 100000);
+        at = keeping_save(r);
+        eg_records_free(r);
+    }
+    assert_int_equal(keeping_count_files(dir), 2);
+    eg_records *r = open_at(dir, 1, at, 5);
+    keeping_expect(r, "small", 77, 10);
+    keeping_expect(r, "large", 5, 100000);
+    keeping_put(r, "small", 78, 10); /* that the large one stands elsewhere costs nothing */
+    at = keeping_save(r);
+    eg_records_free(r);
+    free(keeping_read(dir, "0/1.6", &n));
+    assert_true(n < 1000);
+    r = open_at(dir, 1, at, 6);
+    keeping_expect(r, "large", 5, 100000);
+    keeping_expect(r, "small", 78, 10);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+static void test_turn_whose_receipt_was_lost_never_was(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    files_folder(dir);
+    eg_records *r = open_at(dir, 1, nothing, 0);
+    keeping_put(r, "a", 1, 100);
+    eg_receipt one = keeping_save(r);
+    eg_records_free(r);
+    r = open_at(dir, 1, one, 0);
+    keeping_put(r, "a", 2, 100);
+    eg_receipt two = keeping_save(r);
+    eg_records_free(r);
+    for (int64_t i = 0; i < 3; i++) { /* neither of the three comes back */
+        r = open_at(dir, 1, two, 0);
+        keeping_expect(r, "a", 2, 100);
+        keeping_put(r, "a", 100 + i, 100);
+        assert_int_equal(keeping_save(r).version, 3);
+        eg_records_free(r);
+    }
+    r = open_at(dir, 1, two, 0);
+    keeping_put(r, "b", 3, 100);
+    eg_receipt three = keeping_save(r);
+    eg_records_free(r);
+    r = open_at(dir, 1, three, 0);
+    keeping_expect(r, "a", 2, 100);
+    keeping_expect(r, "b", 3, 100);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+static void test_failed_save_may_be_tried_again(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    eg_receipt at;
+    files_folder(dir);
+    eg_records *r = open_at(dir, 5, nothing, 0);
+    keeping_put(r, "a", 1, 10);
+    files_write(dir, "0", "in the folder's place", 21);
+    assert_fails(eg_records_save(r, &at), EG_EIO, "/0: the folder cannot be made");
+    assert_int_equal(at.version, 0);
+    snprintf(path, sizeof path, "%s/0", dir);
+    remove(path);
+    at = keeping_save(r);
+    eg_records_free(r);
+    r = open_at(dir, 5, at, 0);
+    keeping_expect(r, "a", 1, 10);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+static void test_what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2], name[300];
+    eg_records *none;
+    files_folder(dir);
+    static const struct {
+        int64_t owner;
+        eg_receipt at;
+        int64_t committed;
+    } wrong[] = {
+        {-2, {0, 0, 0}, 0},
+        {EG_MAX_OWNER, {0, 0, 0}, 0},
+        {1, {-1, 0, 0}, 0},
+        {1, {0, 5, 0}, 0},
+        {1, {1, -5, 0}, 0},
+        {1, {2, 5, 0}, 3},
+        {1, {EG_MAX_VERSION + 1, 5, 0}, 0},
+        {1, {2, 5, 0}, -1},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_fails(
+            eg_records_open(dir, wrong[i].owner, &wrong[i].at, wrong[i].committed, &none),
+            EG_EINVAL, dir);
+        assert_null(none);
+    }
+    eg_records *r = open_at(dir, 1, nothing, 0);
+    memset(name, 'x', 201);
+    name[201] = 0;
+    assert_fails(eg_records_put(r, name, keeping_bundle(1, 1)), EG_EINVAL, "no name for a");
+    assert_fails(eg_records_put(r, "", keeping_bundle(1, 1)), EG_EINVAL, "no name for a");
+    assert_fails(eg_records_put(r, "a\nb", keeping_bundle(1, 1)), EG_EINVAL, "no name for a");
+    name[200] = 0;
+    keeping_put(r, name, 1, 1);
+    for (int i = 1; i < EG_MAX_RECORDS; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        keeping_put(r, name, i, 1);
+    }
+    assert_fails(eg_records_put(r, "one more", keeping_bundle(1, 1)), EG_EINVAL,
+                 "has 4096 records already");
+    eg_receipt at = keeping_save(r), other = at;
+    eg_records_free(r);
+    r = open_at(dir, 1, at, 0); /* with a head that one small read does not hold */
+    keeping_expect(r, "4095", 4095, 1);
+    eg_records_free(r);
+    other.digest ^= 1;
+    assert_fails(eg_records_open(dir, 1, &other, 0, &none), EG_EFORMAT,
+                 "0/1.1: damaged: its head is not that of the receipt");
+    other = at;
+    other.bytes++;
+    assert_fails(eg_records_open(dir, 1, &other, 0, &none), EG_EFORMAT,
+                 "0/1.1: damaged: its head is not that of the receipt");
+    other.version = 2;
+    assert_fails(eg_records_open(dir, 1, &other, 0, &none), EG_EFORMAT,
+                 "0/1.2: the file is missing");
+    snprintf(path, sizeof path, "%s/0/1.2", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_fails(eg_records_open(dir, 1, &other, 0, &none), EG_EFORMAT, "no regular file");
+    files_remove(dir);
+}
+
+static void test_commit_that_was_never_told_is_refused(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    eg_receipt at = nothing;
+    eg_records *none;
+    files_folder(dir);
+    for (int64_t v = 1; v <= 3; v++) {
+        eg_records *r = open_at(dir, 1, at, v > 1);
+        keeping_put(r, "a", v, 10);
+        at = keeping_save(r);
+        eg_records_free(r);
+    }
+    assert_fails(eg_records_open(dir, 1, &at, 2, &none), EG_EINVAL,
+                 "version 3 was written when 1 was committed, not 2");
+    files_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_records_are_found_again),
+        cmocka_unit_test(test_turn_reads_only_what_it_asks_for),
+        cmocka_unit_test(test_put_leaves_other_records_where_they_are),
+        cmocka_unit_test(test_old_versions_go_but_for_those_that_count),
+        cmocka_unit_test(test_small_record_does_not_keep_a_large_file),
+        cmocka_unit_test(test_turn_whose_receipt_was_lost_never_was),
+        cmocka_unit_test(test_failed_save_may_be_tried_again),
+        cmocka_unit_test(test_what_cannot_be_is_refused),
+        cmocka_unit_test(test_commit_that_was_never_told_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
