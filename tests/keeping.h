@@ -7,7 +7,7 @@
 #include "files.h"
 
 #include "io/file.h"
-#include "store/records.h"
+#include "store/ledger.h"
 
 #include <fcntl.h>
 
@@ -62,6 +62,27 @@ static inline eg_receipt keeping_save(eg_records *r)
     eg_receipt receipt;
     assert_ok(eg_records_save(r, &receipt));
     return receipt;
+}
+
+/* A turn: the owner puts one record, saves, and its receipt is entered. */
+static inline void keeping_turn(eg_ledger *l, int64_t owner, const char *name, int64_t value,
+                                size_t n)
+{
+    eg_records *r;
+    assert_ok(eg_ledger_records(l, owner, &r));
+    keeping_put(r, name, value, n);
+    eg_receipt at = keeping_save(r);
+    eg_records_free(r);
+    assert_ok(eg_ledger_enter(l, owner, &at));
+}
+
+/* A commit whose extra says {"round": round}. */
+static inline void keeping_commit(eg_ledger *l, int64_t round)
+{
+    eg_json *extra = eg_json_object();
+    assert_ok(eg_json_set(extra, "round", eg_json_of_int(round)));
+    assert_ok(eg_ledger_commit(l, extra));
+    eg_json_free(extra);
 }
 
 /* Files below a folder, of all depths. */

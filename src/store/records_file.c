@@ -44,6 +44,7 @@ void eg_records_path(const char *dir, int64_t owner, int64_t version, char *out)
 static eg_status file_open(const char *path, int *fd, int64_t *size)
 {
     struct stat info;
+    *size = 0;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return eg_fail(EG_EFORMAT, "%s: the file is missing", path);
@@ -90,9 +91,7 @@ static eg_status file_read_head(int fd, const char *path, int64_t size, unsigned
     EG_TRY(eg_blame(eg_records_head_measure(first, n, length), "%s", path));
     if ((int64_t)*length > size)
         return eg_fail(EG_EFORMAT, "%s: damaged: its head is cut short", path);
-    *out = malloc(*length);
-    if (!*out)
-        return eg_fail(EG_ENOMEM, "%s: no memory for its head", path);
+    EG_TRY(eg_blame(eg_alloc(*length, 1, out), "%s", path));
     size_t have = *length < n ? *length : n;
     memcpy(*out, first, have);
     return file_pread(fd, path, *out + have, *length - have, (int64_t)have);

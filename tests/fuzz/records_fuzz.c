@@ -1,5 +1,5 @@
-/* records_fuzz.c - a head that parses keeps its rules and prints as it was; what it points to in
- * its own file is a bundle or is refused.
+/* records_fuzz.c - a head that parses keeps its rules and prints as it was; what it points to
+ * in its own file is a bundle or is refused.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fuzz/fuzz.h"
