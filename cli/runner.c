@@ -52,7 +52,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
                             .data_dir = o->data_dir,
                             .resume = resume,
                             .folder = at,
-                            .wire = o->wire,
+                            .transport = o->transport,
                             .progress = run_show,
                             .context = &shown};
     bool stopped = false;

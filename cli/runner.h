@@ -32,8 +32,9 @@ typedef struct runner_options {
     size_t n_seeds;
     bool seeded; /* a seed was given */
     int workers;
-    bool resume, quiet, wire, json;
-    bool reuse; /* compare's: as --resume, and folders are those of finished runs */
+    bool resume, quiet, json;
+    const char *transport; /* NULL: the usual one */
+    bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
     eg_compare_form form;
 } runner_options;
 

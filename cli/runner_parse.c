@@ -36,6 +36,18 @@ static int run_add_seeds(runner_options *o, uint64_t first, uint64_t last, const
     return 0;
 }
 
+static int run_parse_transport(const char *value, runner_options *o)
+{
+    const char *help, *name;
+    for (size_t i = 0; (name = eg_transport_name(i, &help)); i++)
+        if (strcmp(name, value) == 0) {
+            o->transport = name;
+            return 0;
+        }
+    return eg_cli_usage(o->verb, "there is no transport '%s'; there are threads and processes",
+                        value);
+}
+
 /* "A" or "A..B". */
 static int run_parse_seed(runner_options *o, char *item)
 {
@@ -96,6 +108,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
     } else if (strcmp(name, "--isa") == 0) {
         eg_status s = eg_isa_set(value);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
+    } else if (strcmp(name, "--transport") == 0) {
+        return run_parse_transport(value, o);
     } else {
         return run_parse_seeds(value, o);
     }
@@ -109,7 +123,7 @@ static bool run_parse_flag(const char *name, runner_options *o)
     if (strcmp(name, "--quiet") == 0)
         o->quiet = true;
     else if (strcmp(name, "--wire") == 0)
-        o->wire = true;
+        o->transport = "processes";
     else if (!compare && strcmp(name, "--json") == 0)
         o->json = true;
     else if (!compare && strcmp(name, "--resume") == 0)
@@ -162,8 +176,9 @@ static int run_find(runner_source *source)
     return eg_cli_failed();
 }
 
-static const char *const run_values[] = {"--only", "--out",   "--data-dir", "--set",
-                                         "--seed", "--seeds", "--workers",  "--isa"};
+static const char *const run_values[] = {"--only",    "--out",  "--data-dir",
+                                         "--set",     "--seed", "--seeds",
+                                         "--workers", "--isa",  "--transport"};
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {

@@ -40,7 +40,7 @@ static eg_status chart_walk(scenario_chart *c)
 {
     eg_cursor *cursor;
     EG_TRY(eg_cursor_new(c->s, &cursor));
-    for (int64_t r = 0, n; r < c->n_rounds; r++, eg_cursor_next(cursor)) {
+    for (int64_t r = 0, n; r < c->n_rounds; r++, eg_cursor_next(cursor, NULL)) {
         const int32_t *chosen = eg_cursor_selected(cursor, &n);
         int64_t at = 0;
         for (int64_t i = 0; i < c->n_shown; i++) {

@@ -11,10 +11,12 @@
     "  --only LABEL      this run of the file alone; may be repeated\n"                        \
     "  --set KEY=VALUE   change a setting: train.lr=0.05, scale=0.1, re-fed.size=500;\n"       \
     "                    train.lr=0.05,0.1 makes a run for each value\n"                       \
-    "  --seed N          what all chance follows from (0)\n"                                   \
+    "  --seed N          random seed (0)\n"                                                    \
     "  --seeds A,B..C    one run for each of these seeds\n"                                    \
     "  --workers N       threads that train clients (one a core); no result changes\n"         \
-    "  --wire            clients are processes that get bytes alone; no result changes\n"      \
+    "  --transport NAME  threads (the usual), or processes that get bytes alone; no result\n"  \
+    "                    changes\n"                                                            \
+    "  --wire            --transport processes\n"                                              \
     "  --out DIR         where run folders go (runs)\n"                                        \
     "  --data-dir DIR    where data sets are (else the environment's ENGRAM_DATA)\n"           \
     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"                  \

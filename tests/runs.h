@@ -25,7 +25,8 @@ static inline eg_status runs_run(const eg_experiment *e, const char *folder, int
     char out[FILES_PATH * 2];
     bool stopped = false;
     snprintf(out, sizeof out, "%s/runs%d", folder, number++);
-    eg_run_how how = {.seed = 3, .workers = abs(workers), .wire = workers < 0, .out = out};
+    eg_run_how how = {.seed = 3, .workers = abs(workers), .out = out};
+    how.transport = workers < 0 ? "processes" : NULL;
     if (stop) {
         how.progress = runs_goes_on, how.context = &stop;
         EG_TRY(eg_experiment_run(e, &how, path, &stopped));

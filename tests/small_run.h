@@ -42,11 +42,11 @@ typedef struct small_outcome {
 /* A part that is in no list; it has no options. */
 static inline void small_run_add(eg_experiment *e, const eg_method *m, size_t at)
 {
-    assert_true(e->n_parts < EG_MAX_PARTS);
-    memmove(&e->parts[at + 1], &e->parts[at], (e->n_parts - at) * sizeof *e->parts);
-    e->parts[at] = (eg_part){.method = m, .options = calloc(1, m->size + 1)};
-    assert_non_null(e->parts[at].options);
-    e->n_parts++;
+    eg_parts *p = &e->parts;
+    assert_ok(eg_parts_add(p, m));
+    eg_part added = p->at[p->n - 1];
+    memmove(&p->at[at + 1], &p->at[at], (p->n - 1 - at) * sizeof *p->at);
+    p->at[at] = added;
 }
 
 /* The experiment of a run, its parts in order; seeds and workers come later. */
@@ -65,7 +65,7 @@ static inline eg_experiment *small_run_open(const char *folder, const small_run 
     if (r->before)
         small_run_add(e, r->before, 0);
     if (r->after)
-        small_run_add(e, r->after, e->n_parts);
+        small_run_add(e, r->after, e->parts.n);
     return e;
 }
 

@@ -38,6 +38,10 @@ const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n);
 /* A scalar. False, and 0, if there is none of this name. */
 bool eg_bundle_scalar_of(const eg_bundle *b, const char *name, double *out);
 
+/* Lets b rest on another bundle: what is looked up by name and is not in b is looked up there.
+ * Counts, walks and the byte form are b's alone. below is borrowed; NULL: on nothing. */
+void eg_bundle_rest_on(eg_bundle *b, const eg_bundle *below);
+
 /* One entry, for those who walk through all of them. Borrowed like a tensor's values. */
 typedef struct eg_bundle_entry {
     const char *name;

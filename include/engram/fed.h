@@ -23,15 +23,18 @@ typedef struct eg_progress {
 /* How a run is carried out; nothing here changes its result. */
 typedef struct eg_run_how {
     uint64_t seed;
-    int workers;          /* 0: as many as there are cores */
-    const char *out;      /* where run folders go: "runs" */
-    const char *data_dir; /* NULL: ENGRAM_DATA */
-    bool resume;          /* continue what is there */
-    const char *folder;   /* with resume: this run folder, wherever it is; else NULL */
-    bool wire;            /* clients train in processes that share no memory with the server */
+    int workers;           /* 0: as many as there are cores */
+    const char *out;       /* where run folders go: "runs" */
+    const char *data_dir;  /* NULL: ENGRAM_DATA */
+    bool resume;           /* continue what is there */
+    const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
+    const char *transport; /* how turns reach the clients; NULL: on threads of this process */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
     void *context;
 } eg_run_how;
+
+/* The ways there are, by number; NULL past the last. */
+const char *eg_transport_name(size_t i, const char **help);
 
 /* Where a run with this seed goes: "<out>/<name>-<label>-s<seed>-<8 of the hash>". */
 eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,

@@ -1,205 +1,143 @@
-/* engram/method.h - what a federated method is: a few hooks, both halves in one file.
+/* engram/method.h - what a federated method is: both halves in one file.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A run names a list of parts; hooks fire in that order. A part fills only the hooks it needs,
- * all may be NULL. Its state is `size` zeroed bytes, one for each client and one for the
- * server, that the core allocates, fills with the options (which come first in the struct) and
- * frees after fini, which must bear a state that was never used. A client's state lasts for one
- * turn: a round's training, or its second exchange. What a client's part must remember from
- * round to round it writes into a bundle (keep) and reads back (recall): between rounds a
- * client exists only as bytes.
+ * A run names a list of parts; hooks fire in that order, and all may be NULL. A part has
+ * options, a setup that is asked once, terms it records into the loss, a client half and a
+ * server half.
  *
- * A client's hooks run on one worker thread, with nothing shared; the server's on one thread.
+ * Each half has a state of its own: a struct that begins with the part's options, zeroed behind
+ * them. The server's lasts for the run. A client's lasts for one turn: one client's share of
+ * one exchange; then fini is called, which must bear a state that was never used. A half of
+ * size 0 has just the options. What must last longer is in client.h and server.h.
+ *
+ * A round is a list of exchanges, all of one shape: the server wants it or not and sends, the
+ * client downloads and answers, the server accepts, collects and finishes. The first, number
+ * EG_TRAINING, is training, of all parts. Setup may add others, numbered from 1 for the part:
+ * in these every client that took part stands at the new global model, with its memory as
+ * training left it, and only the hooks of the part that added it are called.
  */
 #ifndef EG_METHOD_H
 #define EG_METHOD_H
 
-#include <engram/exchange.h>
-#include <engram/memory.h>
-#include <engram/model.h>
-#include <engram/opt.h>
-#include <engram/scenario.h>
+#include <engram/server.h>
 
 #pragma GCC visibility push(default)
 
-/* A training sample: a task says source and transform, the number which one. */
-typedef struct eg_sample {
-    int64_t task, id;
-} eg_sample;
+enum { EG_TRAINING = 0, EG_MAX_REPLAYS = 4, EG_MAX_EXCHANGES = 4 };
 
-/* How the run trains. */
-typedef struct eg_train_opts {
-    int64_t epochs, batch;
-    int classes;         /* of "all|seen|client|task": the outputs in the loss */
-    int optimizer;       /* of "sgd|adam|adamw" */
-    int optimizer_state; /* of "fresh|keep" */
-    double lr, momentum, weight_decay;
-} eg_train_opts;
+/* Rows of the client's memory that the core draws for every batch. */
+typedef struct eg_replay {
+    int64_t rows;        /* at most: fewer while the memory holds fewer */
+    bool joins;          /* they join the batch; else they stand apart (eg_client_replayed) */
+    bool labels, logits; /* what of rows that stand apart is wanted beside x */
+} eg_replay;
 
-/* What a method sees of a client while it trains. Arrays are flat, in the table's layout. */
-typedef struct eg_client {
-    int64_t id, round, epoch;
-    uint64_t seed, step; /* step counts the client's batches of this round */
-    const eg_scenario *scenario;
+/* One more exchange in every round, after training. */
+typedef struct eg_exchange {
+    const char *name;
+    bool sum; /* its answers count by their sum alone, so that single ones may be hidden */
+} eg_exchange;
+
+/* What a part wishes of the run. */
+typedef struct eg_wishes {
+    unsigned offers;  /* EG_OFFERS_* bits that the scenario must offer */
+    bool memory;      /* the experiment must declare a memory */
+    bool logits;      /* whose rows keep the outputs they were stored with */
+    bool insert_once; /* and which is offered each sample once a stage, whatever memory.insert
+                         says */
+    bool personal;    /* every client keeps its own model; there is no global one */
+    int64_t side; /* outputs of a second head on the features (eg_net_side); one part at most */
+    eg_replay replays[EG_MAX_REPLAYS];       /* up to the first of 0 rows */
+    eg_exchange exchanges[EG_MAX_EXCHANGES]; /* up to the first without a name */
+} eg_wishes;
+
+/* What is known of the run when setup is asked. */
+typedef struct eg_setting {
+    const eg_scenario *scenario; /* NULL while the file is read: then it is not known yet */
     const eg_train_opts *train;
-    eg_view view;       /* what it has this round */
-    bool has_trained;   /* it took part before */
-    bool told_boundary; /* a task begins for it and the scenario announces that */
+} eg_setting;
 
-    const eg_net *net;
-    size_t n_params, n_state;
-    float *param, *grad, *state;        /* its own model */
-    const float *global, *global_state; /* the model it received; NULL without one */
+typedef struct eg_client_half {
+    size_t size; /* of the state */
+    void (*fini)(void *self);
+    /* What the server sent. Begins every turn. */
+    eg_status (*download)(void *self, eg_client *c, int exchange, const eg_bundle *from);
+    /* A task is announced: c->view is its first round, c->view.left the stage before (below 0:
+     * there was none), whose end is known only now. */
+    eg_status (*task)(void *self, eg_client *c);
+    /* Changes what the client trains on this round (eg_client_add_sample). */
+    eg_status (*samples)(void *self, eg_client *c);
+    /* Edits c->grad, the batch's gradient. */
+    eg_status (*grad)(void *self, eg_client *c);
+    /* After the last batch. */
+    eg_status (*trained)(void *self, eg_client *c);
+    /* What it tells the server. */
+    eg_status (*answer)(void *self, eg_client *c, int exchange, eg_bundle *to);
+} eg_client_half;
 
-    eg_sample *samples; /* what it trains on this round: see the samples hook */
-    int64_t n_samples, cap_samples;
-
-    int64_t batch;          /* rows of the current batch, those of extra hooks included */
-    const eg_sample *drawn; /* [n_drawn]: of the batch's first rows; the others are parts' */
-    int64_t n_drawn;
-    float *x;            /* [batch, c, h, w], as fed to the network */
-    float *labels;       /* [batch] */
-    eg_plan *plan;       /* of this batch: where a loss hook's inputs are */
-    const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
-    int64_t n_classes;   /* outputs of the head */
-    eg_node *features;   /* [batch, d] of the batch, while a loss hook records */
-
-    eg_memory *memory; /* NULL unless the experiment declares one */
-    double loss;       /* sum over batches of the mean loss; n_batches of them */
-    int64_t n_batches;
-    struct eg_worker *worker; /* the core's */
-} eg_client;
-
-/* What a method sees of the server. */
-typedef struct eg_server {
-    int64_t round;
-    uint64_t seed;
-    const eg_scenario *scenario;
-    const eg_net *net;
-    size_t n_params, n_state;
-    float *param, *state; /* the global model */
-} eg_server;
+typedef struct eg_server_half {
+    size_t size; /* of the state */
+    void (*fini)(void *self);
+    /* Once, when the run begins or goes on: recalls what save kept. */
+    eg_status (*begin)(void *self, eg_server *s);
+    /* False leaves the exchange out; training left out leaves out the whole round. */
+    bool (*wants)(void *self, eg_server *s, int exchange);
+    /* Adds to what all clients are sent: once an exchange. */
+    eg_status (*send)(void *self, eg_server *s, int exchange, eg_bundle *to);
+    /* Adds to what one client is sent, in client order: made when its turn comes, and not long
+     * before. */
+    eg_status (*send_one)(void *self, eg_server *s, int64_t client, eg_bundle *to);
+    /* Judges the part's own tensors of an answer, all finite, before anything is summed. A
+     * failure leaves the answer out, with a line in the log. */
+    eg_status (*accept)(void *self, eg_server *s, int exchange, int64_t client,
+                        const eg_bundle *from);
+    /* A factor >= 0 on the upload's weight in the mean. If all factors are 0 they are ignored.
+     */
+    double (*weight)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
+    /* One accepted answer, in client order. */
+    eg_status (*collect)(void *self, eg_server *s, int exchange, int64_t client,
+                         const eg_bundle *from);
+    /* Changes the mean before it becomes the model; s->param is still the last one. All parts
+     * in order. param [n_params], state [n_state] */
+    eg_status (*refine)(void *self, eg_server *s, float *param, float *state);
+    /* All answers of the exchange are in. */
+    eg_status (*finish)(void *self, eg_server *s, int exchange);
+    /* The server's own model of a client, borrowed until the round ends: its tests take it, its
+     * download carries it. False: it has none, the global one counts. One part at most. */
+    bool (*model_of)(void *self, eg_server *s, int64_t client, const float **param,
+                     const float **state);
+    /* Keeps what begin needs to go on from here (eg_server_keep): before a checkpoint. */
+    eg_status (*save)(void *self, eg_server *s);
+} eg_server_half;
 
 typedef struct eg_method {
     const char *name, *help;
-    size_t size; /* of the state */
+    size_t size; /* of the options */
     const eg_opt *opts;
-    unsigned needs;    /* EG_OFFERS_* bits of the scenario */
-    bool needs_memory; /* the experiment must declare a memory */
-    bool needs_logits; /* rows of the memory keep the outputs they were stored with */
-    /* The memory is offered each sample once a stage, whatever memory.insert says. */
-    bool (*remembers_once)(const void *self);
-    bool personal; /* every client keeps its own model; there is no global one */
-    /* What options, scenario and training cannot be together: asked before the first round. */
-    eg_status (*check)(const void *self, const eg_scenario *s, const eg_train_opts *train);
-    /* Outputs of a second head on the network's features (eg_net_side); NULL: none. One part
-     * at most. */
-    int64_t (*side)(const void *self, const eg_scenario *s);
+    /* Says what the part wishes, which is all zero at first, and refuses what cannot work: one
+     * sentence without the part's name. */
+    eg_status (*setup)(const void *options, const eg_setting *in, eg_wishes *out);
+
     /* Records outputs [n, n_classes] from features [n, d] in place of the head's, in training
      * and in tests. tasks [n, n_tasks] is 1 at each task a row may be of: at one if it is
-     * known, else at all that were met. self has its options only. One part at most. */
-    eg_node *(*outputs)(const void *self, const eg_net *net, eg_graph *g, eg_node *features,
+     * known, else at all that were met. One part at most. */
+    eg_node *(*outputs)(const void *options, const eg_net *net, eg_graph *g, eg_node *features,
                         eg_node *tasks);
-
-    /* Client, in the order they fire in a round. First what it kept last time, if there was
-     * one, then what the server sent. */
-    eg_status (*recall)(void *self, eg_client *c, const eg_bundle *from);
-    eg_status (*download)(void *self, eg_client *c, const eg_bundle *from);
-    /* In the first round of a task that is announced: the one before is over (if there was one;
-     * that it would end was not known then), and the new one begins. */
-    eg_status (*task_end)(void *self, eg_client *c);
-    eg_status (*task_begin)(void *self, eg_client *c);
-    /* Changes what the client trains on this round (eg_client_add_sample). */
-    eg_status (*samples)(void *self, eg_client *c);
-    /* Replaces the whole local training. Exclusive. */
-    eg_status (*train)(void *self, eg_client *c);
-    /* How many rows it adds to the next batch, and the rows. */
-    int64_t (*extra)(void *self, eg_client *c);
-    eg_status (*batch)(void *self, eg_client *c, float *x, float *labels);
-    /* How many rows its loss terms see apart from the batch. Whatever else its recording
-     * depends on must follow from this number: each has a plan of its own. */
-    int64_t (*aside)(void *self, eg_client *c);
-    /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". For a
-     * network output of its own it may record the net again (eg_client_outputs). */
+    /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". self is
+     * the client's half, as in all that follows. */
     eg_node *(*loss)(void *self, eg_client *c, eg_graph *g, eg_node *loss);
+    /* Which form of the terms the next batch takes, if there are several beside those that
+     * follow from the rows replayed: each has a plan of its own. */
+    uint32_t (*form)(void *self, eg_client *c);
     /* Fills the inputs it recorded, in c->plan. */
     eg_status (*fill)(void *self, eg_client *c);
-    eg_status (*grad)(void *self, eg_client *c);
-    eg_status (*batch_end)(void *self, eg_client *c);
-    eg_status (*upload)(void *self, eg_client *c, eg_bundle *to);
-    eg_status (*keep)(void *self, eg_client *c, eg_bundle *to);
-    /* A second exchange in the same round: after aggregation every client that took part stands
-     * at the new global model, with its memory as training left it. */
-    eg_status (*phase)(void *self, eg_client *c, eg_bundle *to);
 
-    /* Server. */
-    eg_status (*begin)(void *self, eg_server *s); /* once, before the first round */
-    /* Adds to what all clients are sent, once a round; and to what one of them is sent besides,
-     * which costs a bundle of its own for every client. */
-    eg_status (*send_all)(void *self, eg_server *s, eg_bundle *to);
-    eg_status (*send)(void *self, eg_server *s, int64_t client, eg_bundle *to);
-    /* Which clients train this round: false leaves the round without training. */
-    bool (*wants_round)(void *self, eg_server *s);
-    /* One upload, in client order, then the new global model. Exclusive: without it the
-     * server's mean applies. */
-    eg_status (*collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
-    eg_status (*aggregate)(void *self, eg_server *s);
-    /* A factor, not negative, of an upload's weight in the server's mean; all zero counts as
-     * all one. */
-    double (*weight)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
-    /* Whether the second exchange takes place this round; without it: always. */
-    bool (*wants_phase)(void *self, eg_server *s);
-    /* What the clients' phase brought, in client order, and its end. */
-    eg_status (*phase_collect)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
-    eg_status (*phase_end)(void *self, eg_server *s);
-    /* What the server's half must remember: into a checkpoint, and back after begin. */
-    eg_status (*save)(void *self, eg_server *s, eg_bundle *to);
-    eg_status (*load)(void *self, eg_server *s, const eg_bundle *from);
-
-    void (*fini)(void *self);
+    eg_client_half client;
+    eg_server_half server;
 } eg_method;
 
 extern const eg_method *const eg_methods[]; /* NULL at the end */
 const eg_method *eg_method_find(const char *word);
-
-/* The gradient of the plain loss at the client's model for rows of one's own, whose tasks are
- * not known: ask for room for n rows, fill them, and have the gradient taken. c->grad stays as
- * it is; *out [n_params] is the core's, valid until a part asks for a gradient again. */
-eg_status eg_client_rows(eg_client *c, int64_t n, float **x, float **labels);
-eg_status eg_client_gradient_beside(eg_client *c, const float **out);
-
-/* The gradient of the mean plain loss of n training samples, without random crops and flips,
- * written into c->grad. */
-eg_status eg_client_gradient(eg_client *c, const eg_sample *samples, int64_t n);
-
-/* In a loss hook: outputs [n, n_classes] for rows x [n, c, h, w] that the part sees apart from
- * the batch, whose tasks are not known. */
-eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x);
-
-/* In a loss hook: such outputs as a loss may use them. Outputs of classes that do not count
- * (train.classes) are masked; those are what rows of unknown task may be taken for. */
-eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
-
-/* The gradient of the mean plain loss of n training samples in eval form (no dropout, running
- * statistics) at the client's model, written into c->grad. */
-eg_status eg_client_eval_gradient(eg_client *c, const eg_sample *samples, int64_t n);
-
-/* The rows of n training samples as the network is fed them, without random crops and flips:
- * x [n, c, h, w], labels [n]. */
-void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
-
-/* What the client's model makes of n samples in eval form, at c->param; what is NULL is not
- * computed. The work is cut into batches of the run's size. */
-typedef struct eg_look {
-    float *norms;    /* [n]: squared norm of each sample's own gradient */
-    float *losses;   /* [n] */
-    float *logits;   /* [n, n_classes] */
-    float *features; /* [n, eg_net_n_features] */
-} eg_look;
-eg_status eg_client_look(eg_client *c, const eg_sample *samples, int64_t n, const eg_look *out);
-
-/* Adds a training sample to this round's. */
-eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
 
 #pragma GCC visibility pop
 

@@ -76,6 +76,9 @@ eg_status eg_state_alloc(const eg_params *p, float **state);
  * seed, i and j alone. state may be NULL if the table has none. */
 void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *state);
 
+/* Makes the gaps between tensors zero, in an array of values (trained) or of state. */
+void eg_params_clear_gaps(const eg_params *p, bool trained, float *values);
+
 /* Safetensors with the table's names. Loading wants every tensor, with its shape and finite
  * values, and names the one that is wrong; extra integer counters of PyTorch are ignored.
  * Values change only when the whole file is good. */

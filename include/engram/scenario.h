@@ -141,6 +141,9 @@ void eg_task_permutation(const eg_task *task, size_t n, int64_t *out);
 int64_t eg_scenario_n_stages(const eg_scenario *s, int64_t client);
 const eg_span *eg_scenario_spans(const eg_scenario *s, int64_t client, int64_t stage,
                                  int64_t *n);
+/* What a client has in a stage, as far as no cursor is needed to tell: left, first and last are
+ * not set. False: it has no such stage, or no data in it. */
+bool eg_scenario_view(const eg_scenario *s, int64_t client, int64_t stage, eg_view *out);
 /* Its rounds as scheduled, [begin, end); of a stage that lasts a number of participations,
  * those numbers. */
 void eg_scenario_rounds(const eg_scenario *s, int64_t client, int64_t stage, int64_t *begin,
@@ -192,10 +195,11 @@ const int32_t *eg_cursor_selected(const eg_cursor *c, int64_t *n);
 bool eg_cursor_view(const eg_cursor *c, int64_t client, eg_view *out);
 bool eg_cursor_present(const eg_cursor *c, int64_t client);
 
-/* Ends the round: the clients selected have taken part. */
-void eg_cursor_next(eg_cursor *c);
+/* Ends the round: the clients selected have taken part, but for those who were lost on the way.
+ * lost: [n selected], by their place among them; NULL: none. */
+void eg_cursor_next(eg_cursor *c, const bool *lost);
 
-/* Moves to any round, by walking there from the start if it lies behind. */
+/* Moves to any round, by walking there from the start if it lies behind; nobody is lost. */
 void eg_cursor_seek(eg_cursor *c, int64_t round);
 
 /* What came before this round: whether the client (or any, EG_SERVER) has trained on the task,

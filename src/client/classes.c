@@ -31,17 +31,15 @@ int64_t eg_classes_list(const eg_scenario *s, const uint8_t *met, int32_t *list)
     return n;
 }
 
-void eg_worker_meet(eg_worker *w, const eg_turn *t)
+void eg_worker_meet(eg_worker *w)
 {
-    const eg_scenario *s = w->feed->scenario;
+    const eg_client *c = &w->client;
     if (w->e->train.classes == EG_CLASSES_ALL)
         return;
-    EG_ASSERT(t->cursor && eg_cursor_round(t->cursor) == t->round);
-    memset(w->met, 0, (size_t)w->client.n_classes);
-    eg_classes_mark(s, t->cursor,
-                    w->e->train.classes == EG_CLASSES_SEEN ? EG_SERVER : w->client.id, w->met);
-    for (int64_t k = 0; k < t->view.n_spans; k++)
-        classes_mark_task(s, w->client.id, t->view.spans[k].task, w->met);
+    EG_ASSERT(w->turn->met != NULL);
+    memcpy(w->met, w->turn->met, (size_t)c->n_classes);
+    for (int64_t k = 0; k < c->view.n_spans; k++)
+        classes_mark_task(w->feed->scenario, c->id, c->view.spans[k].task, w->met);
 }
 
 eg_node *eg_worker_masked(const eg_worker *w, eg_graph *g, eg_node *logits)

@@ -18,7 +18,7 @@ void eg_classes_mark(const eg_scenario *s, const eg_cursor *c, int64_t who, uint
 int64_t eg_classes_list(const eg_scenario *s, const uint8_t *met, int32_t *list);
 
 /* At the beginning of a turn: what the client's rows may be taken for. */
-void eg_worker_meet(eg_worker *w, const eg_turn *t);
+void eg_worker_meet(eg_worker *w);
 
 /* The logits as the loss sees them: a plan's input "mask" is added if classes are left out. */
 eg_node *eg_worker_masked(const eg_worker *w, eg_graph *g, eg_node *logits);

@@ -23,62 +23,25 @@ static const char text[] =
     "runs: [{label: a, method: fedavg}, {label: er, method: er}]\n";
 
 typedef struct bench {
-    eg_experiment *e;
-    eg_feed feed;
-    eg_net *net;
-    eg_worker worker;
-    eg_cursor *cursor;
-    eg_bundle *down, *up, *keep;
-    float *param;
+    one_client one;
+    const float *param; /* what the client receives */
 } bench;
 
 static void bench_open(bench *b, const char *set, int64_t round)
 {
-    assert_ok(fixture_load(text, set, &b->e));
-    assert_ok(eg_feed_open(b->e, 3, NULL, &b->feed));
-    assert_ok(eg_net_new(&(eg_net_spec){.model = "mlp",
-                                        .options = "depth=0",
-                                        .channels = b->feed.channels,
-                                        .height = 1,
-                                        .width = 1,
-                                        .classes = CLASSES},
-                         &b->net));
-    const eg_params *p = eg_net_params(b->net);
-    assert_ok(eg_params_alloc(p, &b->param));
-    eg_params_init(p, 3, b->param, NULL);
-    assert_ok(eg_worker_open(b->e, &b->feed, b->net, &b->worker));
-    assert_ok(eg_cursor_new(b->feed.scenario, &b->cursor));
-    eg_cursor_seek(b->cursor, round);
-    assert_ok(eg_bundle_new(&b->down));
-    assert_ok(eg_bundle_add_flat(b->down, "param", b->param, eg_params_length(p)));
-    assert_ok(eg_bundle_new(&b->up));
-    assert_ok(eg_bundle_new(&b->keep));
+    one_client_open(&b->one, text, set);
+    eg_cursor_seek(b->one.cursor, round);
+    b->param = eg_bundle_find(b->one.down, "param", NULL);
 }
 
 static void bench_close(bench *b)
 {
-    eg_bundle_free(b->down);
-    eg_bundle_free(b->up);
-    eg_bundle_free(b->keep);
-    eg_cursor_free(b->cursor);
-    eg_worker_close(&b->worker);
-    eg_net_free(b->net);
-    eg_feed_close(&b->feed);
-    eg_experiment_free(b->e);
-    free(b->param);
+    one_client_close(&b->one);
 }
 
 static void bench_train(bench *b, int64_t client)
 {
-    eg_turn t = {.id = client,
-                 .round = eg_cursor_round(b->cursor),
-                 .seed = 3,
-                 .cursor = b->cursor,
-                 .down = b->down,
-                 .up = b->up,
-                 .keep = b->keep};
-    assert_true(eg_cursor_view(b->cursor, client, &t.view));
-    assert_ok(eg_worker_train(&b->worker, &t));
+    assert_ok(one_client_turn(&b->one, client));
 }
 
 /* The classes of a client's stages before `end`, from the stages alone. */
@@ -86,8 +49,8 @@ static void add_classes(const bench *b, int64_t client, int64_t begin, int64_t e
 {
     for (int64_t stage = begin; stage < end; stage++) {
         int64_t n;
-        const eg_span *span = eg_scenario_spans(b->feed.scenario, client, stage, &n);
-        const eg_task *task = eg_scenario_task(b->feed.scenario, span->task);
+        const eg_span *span = eg_scenario_spans(b->one.feed.scenario, client, stage, &n);
+        const eg_task *task = eg_scenario_task(b->one.feed.scenario, span->task);
         for (int64_t k = 0; k < task->n_classes; k++)
             in[task->classes[k]] = true;
     }
@@ -106,19 +69,19 @@ static void expected_classes(const bench *b, const char *rule, int64_t client, i
 
 static float weight_at(const bench *b, const float *param, int k, int d)
 {
-    return param[eg_params_at(eg_net_params(b->net), 0)->offset + (size_t)(k * DIM + d)];
+    return param[eg_params_at(eg_net_params(b->one.net), 0)->offset + (size_t)(k * DIM + d)];
 }
 
 static float bias_at(const bench *b, const float *param, int k)
 {
-    return param[eg_params_at(eg_net_params(b->net), 1)->offset + (size_t)k];
+    return param[eg_params_at(eg_net_params(b->one.net), 1)->offset + (size_t)k];
 }
 
 /* Adds a sample's share of the gradient of the mean cross entropy over the classes that are in:
  * grad [CLASSES, DIM + 1], the bias last. */
 static void add_gradient(const bench *b, const bool *in, int64_t id, double share, double *grad)
 {
-    const float *x = b->feed.train[0].f32 + id * DIM;
+    const float *x = b->one.feed.train[0].f32 + id * DIM;
     double p[CLASSES], sum = 0;
     for (int k = 0; k < CLASSES; k++) {
         double z = bias_at(b, b->param, k);
@@ -128,7 +91,7 @@ static void add_gradient(const bench *b, const bool *in, int64_t id, double shar
         sum += p[k];
     }
     for (int k = 0; k < CLASSES; k++) {
-        double error = p[k] / sum - (b->feed.train[0].y[id] == k);
+        double error = p[k] / sum - (b->one.feed.train[0].y[id] == k);
         for (int d = 0; d < DIM; d++)
             grad[k * (DIM + 1) + d] += share * error * (double)x[d];
         grad[k * (DIM + 1) + DIM] += share * error;
@@ -138,15 +101,15 @@ static void add_gradient(const bench *b, const bool *in, int64_t id, double shar
 /* The weights and the bias of one class after a step of size 1. */
 static void check_class(const bench *b, int k, bool counts, const double *grad)
 {
-    size_t bias = eg_params_at(eg_net_params(b->net), 1)->offset + (size_t)k;
+    size_t bias = eg_params_at(eg_net_params(b->one.net), 1)->offset + (size_t)k;
     for (int d = 0; d < DIM; d++) {
         float before = weight_at(b, b->param, k, d);
-        float after = weight_at(b, b->worker.param, k, d);
+        float after = weight_at(b, b->one.c->param, k, d);
         assert_near(after, (double)before - grad[d], 1e-5);
         assert_true(counts || after == before);
     }
-    assert_near(b->worker.param[bias], (double)b->param[bias] - grad[DIM], 1e-5);
-    assert_true(counts || b->worker.grad[bias] == 0);
+    assert_near(b->one.c->param[bias], (double)b->param[bias] - grad[DIM], 1e-5);
+    assert_true(counts || b->one.c->grad[bias] == 0);
 }
 
 static void check_step(const char *rule, int64_t client, int64_t round)
@@ -159,7 +122,7 @@ static void check_step(const char *rule, int64_t client, int64_t round)
     snprintf(set, sizeof set, "train.classes=%s", rule);
     bench_open(&b, set, round);
     expected_classes(&b, rule, client, round, in);
-    const eg_span *span = eg_scenario_spans(b.feed.scenario, client, round, &n);
+    const eg_span *span = eg_scenario_spans(b.one.feed.scenario, client, round, &n);
     for (int64_t i = 0; i < span->n; i++)
         add_gradient(&b, in, span->ids[i], 1 / (double)span->n, grad);
     bench_train(&b, client);
@@ -207,14 +170,14 @@ static void test_replayed_rows_see_what_the_client_met(void **state)
     int strange = 0;
     while (met[strange])
         strange++;
-    const eg_span *span = eg_scenario_spans(b.feed.scenario, 0, 1, &n);
+    const eg_span *span = eg_scenario_spans(b.one.feed.scenario, 0, 1, &n);
     eg_sample own = {span->task, span->ids[0]};
     eg_plan *plan;
-    assert_ok(eg_program_plan(b.worker.learn, 3, &plan));
+    assert_ok(eg_program_plan(b.one.worker.learn, 3, &plan));
     float *labels = eg_plan_input(plan, "labels"), *mask = eg_plan_input(plan, "mask");
-    labels[0] = labels[1] = (float)b.feed.train[0].y[own.id];
+    labels[0] = labels[1] = (float)b.one.feed.train[0].y[own.id];
     labels[2] = (float)strange; /* made by a generator, say */
-    eg_worker_mask(&b.worker, plan, &own, 1, 3);
+    eg_worker_mask(&b.one.worker, plan, &own, 1, 3);
     for (int k = 0; k < CLASSES; k++) {
         assert_true((mask[k] == 0) == now[k]);
         assert_true((mask[CLASSES + k] == 0) == met[k]);
@@ -229,7 +192,7 @@ static void test_without_a_rule_there_is_no_mask(void **state)
     bench b = {0};
     eg_plan *plan;
     bench_open(&b, NULL, 0);
-    assert_ok(eg_program_plan(b.worker.learn, 3, &plan));
+    assert_ok(eg_program_plan(b.one.worker.learn, 3, &plan));
     assert_null(eg_plan_input(plan, "mask"));
     bench_close(&b);
 }
@@ -243,19 +206,22 @@ static void test_a_look_sees_the_restricted_loss(void **state)
     int64_t n;
     bench_open(&b, "train.classes=task", 1);
     bench_train(&b, 0);
-    memcpy(b.worker.param, b.param, eg_params_length(eg_net_params(b.net)) * sizeof(float));
+    eg_client *c = b.one.c;
+    memcpy(c->param, b.param, c->n_params * sizeof *c->param);
     expected_classes(&b, "task", 0, 1, in);
-    const eg_span *span = eg_scenario_spans(b.feed.scenario, 0, 1, &n);
+    const eg_span *span = eg_scenario_spans(b.one.feed.scenario, 0, 1, &n);
     eg_sample sample = {span->task, span->ids[2]};
     float norm;
     double grad[CLASSES * (DIM + 1)] = {0}, sum = 0;
-    assert_ok(eg_client_look(&b.worker.client, &sample, 1, &(eg_look){.norms = &norm}));
+    const eg_rows row = {.n = 1, .samples = &sample};
+    assert_ok(eg_client_look(c, NULL, &row, &(eg_look){.norms = &norm}));
     add_gradient(&b, in, sample.id, 1, grad);
     for (size_t i = 0; i < sizeof grad / sizeof *grad; i++)
         sum += grad[i] * grad[i];
     assert_near(norm, sum, 1e-4);
-    assert_ok(eg_client_eval_gradient(&b.worker.client, &sample, 1));
-    const float *biases = b.worker.grad + eg_params_at(eg_net_params(b.net), 1)->offset;
+    const float *gradient;
+    assert_ok(eg_client_gradient(c, NULL, EG_EVAL_FORM, &row, &gradient));
+    const float *biases = gradient + eg_params_at(eg_net_params(b.one.net), 1)->offset;
     for (int k = 0; k < CLASSES; k++)
         assert_near(biases[k], grad[k * (DIM + 1) + DIM], 1e-5);
     bench_close(&b);
@@ -278,12 +244,12 @@ static int moved_biases(const char *set)
     int moved = 0;
     one_client_open(&o, replay, set);
     size_t at = eg_params_at(eg_net_params(o.net), 1)->offset;
-    memcpy(before, o.worker.param + at, sizeof before);
+    memcpy(before, o.c->param + at, sizeof before);
     one_client_train(&o);
     one_client_train(&o);
     for (int k = 2; k < CLASSES; k++)
-        moved += o.worker.param[at + (size_t)k] != before[k];
-    assert_true(o.worker.param[at] != before[0]);
+        moved += o.c->param[at + (size_t)k] != before[k];
+    assert_true(o.c->param[at] != before[0]);
     one_client_close(&o);
     return moved;
 }
@@ -306,7 +272,7 @@ static void test_answers_are_restricted(void **state)
     int64_t ids[60], right = 0, right_few = 0;
     bench_open(&b, NULL, 0);
     for (int64_t i = 0; i < 60; i++) {
-        const float *x = b.feed.test[0].f32 + i * DIM;
+        const float *x = b.one.feed.test[0].f32 + i * DIM;
         double z[CLASSES];
         int best = 0;
         ids[i] = i;
@@ -320,15 +286,15 @@ static void test_answers_are_restricted(void **state)
         right_few += (z[4] > z[1] ? 4 : 1) == i % CLASSES;
     }
     eg_exam exam = {.n = 60, .ids = ids, .n_classes = CLASSES, .classes = classes};
-    assert_ok(eg_worker_judge(&b.worker, b.param, NULL, &exam, &all));
+    assert_ok(eg_worker_test(&b.one.worker, b.param, NULL, &exam, &all));
     exam.allowed = allowed, exam.n_allowed = 2;
-    assert_ok(eg_worker_judge(&b.worker, b.param, NULL, &exam, &few));
+    assert_ok(eg_worker_test(&b.one.worker, b.param, NULL, &exam, &few));
     assert_int_equal(all.right, right);
     assert_int_equal(few.right, right_few);
     assert_int_equal(few.right_in_task, right);
     assert_int_not_equal(right, right_few);
     exam.n_allowed = 0; /* nothing was met yet */
-    assert_ok(eg_worker_judge(&b.worker, b.param, NULL, &exam, &few));
+    assert_ok(eg_worker_test(&b.one.worker, b.param, NULL, &exam, &few));
     assert_int_equal(few.right, 0);
     bench_close(&b);
 }

@@ -7,48 +7,38 @@
 
 #include <string.h>
 
-static const eg_part *outputs_part(const eg_experiment *e)
+bool eg_outputs_own(const eg_agreement *a)
 {
-    for (size_t i = 0; i < e->n_parts; i++)
-        if (e->parts[i].method->outputs)
-            return &e->parts[i];
-    return NULL;
-}
-
-bool eg_outputs_own(const eg_experiment *e)
-{
-    return outputs_part(e) != NULL;
+    return a->outputs < EG_MAX_PARTS;
 }
 
 eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
                            const char *tasks)
 {
-    const eg_part *part = outputs_part(w->e);
-    if (!part)
+    if (!eg_outputs_own(w->agreed))
         return eg_net_head(w->net, g, features);
     eg_node *open =
         eg_input(g, tasks, eg_dims(eg_node_shape(features).dim[0], w->feed->n_tasks));
-    return part->method->outputs(part->options, w->net, g, features, open);
+    return eg_chain_outputs(&w->chain, w->net, g, features, open);
 }
 
 eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x)
 {
     eg_worker *w = c->worker;
-    const eg_part *part = outputs_part(w->e);
     eg_node *features = eg_net_features(w->net, g, x);
-    if (!part)
+    if (!eg_outputs_own(w->agreed))
         return eg_net_head(w->net, g, features);
     int64_t n_tasks = w->feed->n_tasks;
     if (!w->tasks)
         w->tasks = eg_input(g, EG_OUTPUTS_MET, eg_dims(n_tasks));
     eg_node *none = eg_constant(g, eg_dims(eg_node_shape(x).dim[0], n_tasks), 0);
-    return part->method->outputs(part->options, w->net, g, features, eg_add(g, none, w->tasks));
+    return eg_chain_outputs(&w->chain, w->net, g, features, eg_add(g, none, w->tasks));
 }
 
-void eg_outputs_clear(eg_worker *w)
+void eg_outputs_clear(const eg_worker *w, float *grad)
 {
     if (eg_net_spec_of(w->net)->side)
-        memset(w->grad, 0, w->client.n_params * sizeof *w->grad);
+        memset(grad, 0, w->client.n_params * sizeof *grad);
 }
 
 /* The tasks of the client's stages up to this one: open [n_tasks]. */

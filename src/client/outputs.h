@@ -14,7 +14,7 @@
 #define EG_OUTPUTS_MET "met tasks"
 
 /* Whether a part makes outputs. */
-bool eg_outputs_own(const eg_experiment *e);
+bool eg_outputs_own(const eg_agreement *a);
 
 /* Records outputs [n, n_classes] of features [n, d]; tasks is the input's name. */
 eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
@@ -25,9 +25,9 @@ eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
 void eg_outputs_tell(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
                      int64_t rows);
 
-/* With two heads a graph may leave one out, and a run leaves its gradient as it was: before
- * each run it is made zero. */
-void eg_outputs_clear(eg_worker *w);
+/* A graph that skips a head does not write its gradient, so grad [n_params] is cleared before
+ * each run. */
+void eg_outputs_clear(const eg_worker *w, float *grad);
 
 /* What eg_outputs_tell says, for the rows of a test: of a task learned by now, and of the
  * exam's. */

@@ -1,60 +1,24 @@
 /* outputs_test.c - heads for tasks: trained apart, and the right one judged.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "files.h"
-#include "test.h"
-
-#include <engram/fed.h>
+#include "one_client.h"
 
 #include "client/outputs.h"
 
-#include <stdlib.h>
-
 enum { TASKS = 3, CLASSES = 6 };
-
-static char folder[FILES_PATH];
 
 /* A worker of an experiment on blobs, and its model. */
 typedef struct fixture {
-    eg_experiment *e;
-    eg_feed feed;
-    eg_net *net;
-    eg_worker worker;
+    one_client one;
     size_t side, side_bias, n_features; /* offsets of the heads: [TASKS, CLASSES, features] */
     size_t head;                        /* and of the network's own: [CLASSES, features] */
-    float *param, *after;               /* the model sent, and what a round made of it */
+    float *param;                       /* the model sent, */
+    const float *after;                 /* and what a round made of it */
 } fixture;
 
-static void load(fixture *f, const char *kind, const char *method)
+static void find_heads(fixture *f)
 {
-    char text[1024], file[FILES_PATH * 2];
-    int n = snprintf(text, sizeof text,
-                     "name: t\n"
-                     "data: {name: blobs, train: 240, test: 90, classes: %d}\n"
-                     "model: {name: mlp, depth: 1, width: 16}\n"
-                     "scenario: {kind: %s, clients: 1, tasks: %d, rounds: 2}\n"
-                     "memory: {kind: reservoir, size: 20}\n"
-                     "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
-                     "runs: [{label: a, method: %s}]\n",
-                     CLASSES, kind, TASKS, method);
-    files_write(folder, "t.yaml", text, (size_t)n);
-    snprintf(file, sizeof file, "%s/t.yaml", folder);
-    assert_ok(eg_experiment_load(file, "a", 0, NULL, &f->e));
-    assert_ok(eg_feed_open(f->e, 3, NULL, &f->feed));
-}
-
-static void open_fixture(fixture *f, const char *kind, const char *method)
-{
-    memset(f, 0, sizeof *f);
-    load(f, kind, method);
-    eg_net_spec spec = eg_feed_net(f->e, &f->feed);
-    spec.side = TASKS * CLASSES;
-    assert_ok(eg_net_new(&spec, &f->net));
-    assert_ok(eg_worker_open(f->e, &f->feed, f->net, &f->worker));
-    const eg_params *p = eg_net_params(f->net);
-    assert_ok(eg_params_alloc(p, &f->param));
-    assert_ok(eg_params_alloc(p, &f->after));
-    eg_params_init(p, 3, f->param, NULL);
+    const eg_params *p = eg_net_params(f->one.net);
     for (size_t i = 0; i < eg_params_n(p); i++) {
         const eg_param_info *t = eg_params_at(p, i);
         if (strcmp(t->name, "side.weight") == 0)
@@ -67,45 +31,40 @@ static void open_fixture(fixture *f, const char *kind, const char *method)
     assert_int_equal(f->n_features, 16);
 }
 
-static void close_fixture(fixture *f)
+/* The second head is there whether or not a part of the method wishes for one. */
+static void open_fixture(fixture *f, const char *kind, const char *method)
 {
-    eg_worker_close(&f->worker);
-    eg_net_free(f->net);
-    eg_feed_close(&f->feed);
-    eg_experiment_free(f->e);
-    free(f->param);
-    free(f->after);
+    char text[1024];
+    memset(f, 0, sizeof *f);
+    snprintf(text, sizeof text,
+             "name: t\n"
+             "data: {name: blobs, train: 240, test: 90, classes: %d}\n"
+             "model: {name: mlp, depth: 1, width: 16}\n"
+             "scenario: {kind: %s, clients: 1, tasks: %d, rounds: 2}\n"
+             "memory: {kind: reservoir, size: 20}\n"
+             "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+             "runs: [{label: a, method: %s}]\n",
+             CLASSES, kind, TASKS, method);
+    one_client_open_side(&f->one, text, NULL, TASKS * CLASSES);
+    assert_ok(eg_alloc(f->one.c->n_params, sizeof *f->param, &f->param));
+    memcpy(f->param, f->one.c->param, f->one.c->n_params * sizeof *f->param);
+    find_heads(f);
 }
 
-/* One round of the client's stage; the model it uploads goes to f->after. */
-static void train(fixture *f, int64_t stage, const eg_bundle *kept, eg_bundle *keep)
+static void close_fixture(fixture *f)
 {
-    int64_t n_spans;
-    const eg_span *spans = eg_scenario_spans(f->feed.scenario, 0, stage, &n_spans);
-    eg_bundle *down, *up;
-    size_t n = f->worker.client.n_params;
-    eg_view view = {.stage = stage,
-                    .task = spans->task,
-                    .n = spans->n,
-                    .n_padded = spans->n,
-                    .n_spans = n_spans,
-                    .spans = spans,
-                    .left = stage - 1,
-                    .first = true};
-    assert_int_equal(n_spans, 1);
-    assert_ok(eg_bundle_new(&down));
-    assert_ok(eg_bundle_new(&up));
-    assert_ok(eg_bundle_add_flat(down, "param", f->param, n));
-    assert_ok(eg_worker_train(&f->worker, &(eg_turn){.seed = 3,
-                                                     .round = 2 * stage,
-                                                     .view = view,
-                                                     .down = down,
-                                                     .kept = kept,
-                                                     .up = up,
-                                                     .keep = keep}));
-    memcpy(f->after, eg_bundle_find(up, "param", &n), n * sizeof *f->after);
-    eg_bundle_free(down);
-    eg_bundle_free(up);
+    one_client_close(&f->one);
+    free(f->param);
+}
+
+/* The first round of the client's stage; the model it uploads is f->after. */
+static void train(fixture *f, int64_t stage)
+{
+    eg_cursor_seek(f->one.cursor, 2 * stage);
+    assert_ok(one_client_turn(&f->one, 0));
+    assert_int_equal(f->one.c->view.stage, stage);
+    assert_int_equal(f->one.c->view.n_spans, 1);
+    f->after = eg_bundle_find(f->one.up, "param", NULL);
 }
 
 static bool changed(const fixture *f, size_t from, size_t n)
@@ -130,12 +89,9 @@ static void test_a_task_trains_its_own_head_only(void **state)
     fixture f;
     open_fixture(&f, "class-incremental", "shared");
     for (int64_t task = 0; task < TASKS; task++) {
-        eg_bundle *keep;
-        assert_ok(eg_bundle_new(&keep));
-        train(&f, task, NULL, keep);
+        train(&f, task);
         for (int64_t t = 0; t < TASKS; t++)
             assert_int_equal(head_changed(&f, t), t == task);
-        eg_bundle_free(keep);
     }
     close_fixture(&f);
 }
@@ -146,18 +102,13 @@ static void test_rows_of_a_memory_train_the_heads_met_so_far(void **state)
     static const char *const replays[] = {"[shared, er]", "[shared, der]", "[shared, der++]"};
     for (int i = 0; i < 3; i++) {
         fixture f;
-        eg_bundle *first, *second;
         open_fixture(&f, "class-incremental", replays[i]);
-        assert_ok(eg_bundle_new(&first));
-        assert_ok(eg_bundle_new(&second));
-        train(&f, 0, NULL, first);
-        train(&f, 1, first, second);
+        train(&f, 0);
+        train(&f, 1);
         assert_true(head_changed(&f, 0));
         assert_true(head_changed(&f, 1));
         assert_false(head_changed(&f, 2));
         assert_false(changed(&f, f.head, CLASSES * f.n_features)); /* the network's own */
-        eg_bundle_free(first);
-        eg_bundle_free(second);
         close_fixture(&f);
     }
 }
@@ -178,16 +129,16 @@ static void judge(fixture *f, int64_t task, int64_t period, int32_t answer, int3
 {
     int64_t ids[90], n_answer = 0, n_in_task = 0;
     eg_exam exam = {.task = task, .period = period, .ids = ids};
-    const int32_t *truth = f->feed.labels[0].test;
+    const int32_t *truth = f->one.feed.labels[0].test;
     eg_score score;
-    exam.n = eg_scenario_test(f->feed.scenario, EG_SERVER, task, ids);
-    exam.n_classes = eg_scenario_classes(f->feed.scenario, EG_SERVER, task, &exam.classes);
+    exam.n = eg_scenario_test(f->one.feed.scenario, EG_SERVER, task, ids);
+    exam.n_classes = eg_scenario_classes(f->one.feed.scenario, EG_SERVER, task, &exam.classes);
     assert_true(exam.n > 0);
     for (int64_t i = 0; i < exam.n; i++) {
         n_answer += truth[ids[i]] == answer;
         n_in_task += truth[ids[i]] == in_task;
     }
-    assert_ok(eg_worker_judge(&f->worker, f->param, NULL, &exam, &score));
+    assert_ok(eg_worker_test(&f->one.worker, f->param, NULL, &exam, &score));
     assert_int_equal(score.right, n_answer);
     assert_int_equal(score.right_in_task, n_in_task);
 }
@@ -217,7 +168,7 @@ static void test_without_such_a_part_the_head_is_judged(void **state)
     static const int answers[TASKS] = {1, 4, 5};
     static const float levels[TASKS] = {1, 3, 2};
     set_answers(&f, answers, levels);
-    const eg_param_info *bias = eg_params_at(eg_net_params(f.net), 3);
+    const eg_param_info *bias = eg_params_at(eg_net_params(f.one.net), 3);
     assert_int_equal(bias->size, CLASSES); /* the head's: body, head, second head */
     memset(f.param, 0, f.side * sizeof(float));
     f.param[bias->offset + 2] = 1;
@@ -253,20 +204,21 @@ static void test_a_look_goes_through_the_samples_heads(void **state)
     (void)state;
     fixture f;
     open_fixture(&f, "class-incremental", "shared");
-    eg_client *c = &f.worker.client;
-    memcpy(f.worker.param, f.param, c->n_params * sizeof(float));
+    eg_client *c = f.one.c;
     for (int64_t task = 0; task < TASKS; task++) {
         int64_t n_spans;
-        const eg_span *span = eg_scenario_spans(f.feed.scenario, 0, task, &n_spans);
+        const eg_span *span = eg_scenario_spans(f.one.feed.scenario, 0, task, &n_spans);
         eg_sample sample = {task, span->ids[0]};
         float norm, loss, logits[CLASSES], features[16];
         eg_look look = {&norm, &loss, logits, features};
-        assert_ok(eg_client_look(c, &sample, 1, &look));
-        check_look(&f, task, f.feed.labels[0].train[sample.id], &look);
+        const eg_rows row = {.n = 1, .samples = &sample};
+        assert_ok(eg_client_look(c, NULL, &row, &look));
+        check_look(&f, task, f.one.feed.labels[0].train[sample.id], &look);
         double length = 0; /* the gradient goes the same way */
-        assert_ok(eg_client_gradient(c, &sample, 1));
+        const float *gradient;
+        assert_ok(eg_client_gradient(c, NULL, EG_TRAIN_FORM, &row, &gradient));
         for (size_t i = 0; i < c->n_params; i++)
-            length += (double)c->grad[i] * (double)c->grad[i];
+            length += (double)gradient[i] * (double)gradient[i];
         assert_near(length / (double)norm, 1, 1e-5);
     }
     close_fixture(&f);
@@ -276,14 +228,11 @@ static void test_a_look_goes_through_the_samples_heads(void **state)
 static void first_round(const char *method, float *out, size_t *n)
 {
     fixture f;
-    eg_bundle *keep;
     open_fixture(&f, "class-incremental", method);
-    assert_ok(eg_bundle_new(&keep));
-    train(&f, 0, NULL, keep);
+    train(&f, 0);
     assert_true(f.side <= 512);
     memcpy(out, f.after, f.side * sizeof *out);
     *n = f.side;
-    eg_bundle_free(keep);
     close_fixture(&f);
 }
 
@@ -301,20 +250,6 @@ static void test_reversal_begins_at_zero_and_its_weight_matters(void **state)
     assert_memory_not_equal(other, fixed, n * sizeof *plain);
 }
 
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,5 +260,5 @@ int main(void)
         cmocka_unit_test(test_reversal_begins_at_zero_and_its_weight_matters),
         cmocka_unit_test(test_a_look_goes_through_the_samples_heads),
     };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,70 +1,121 @@
-/* worker.h - one thread's model, plans and optimiser, and the client it is at the moment.
+/* worker.h - one thread's model, programs and optimiser, and the client it is at the moment.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker lives as long as its thread and is one client after the other. A turn is one
+ * client's share of one exchange: what only the server knows goes in, the client's answer comes
+ * out.
  */
 #ifndef EG_WORKER_H
 #define EG_WORKER_H
 
-#include <engram/optim.h>
-#include <engram/program.h>
-
 #include "experiment/feed.h"
+#include "method/chain.h"
+#include "store/records.h"
 
-typedef struct eg_worker {
+/* What the server tells a client of its turn; the client works out the rest from the scenario.
+ */
+typedef struct eg_turn {
+    size_t exchange; /* its place in the agreement */
+    int64_t id, round;
+    uint64_t seed;
+    int64_t stage, left; /* the client's stage, and the one it took part in last, -1: none */
+    bool last;           /* the stage ends with this round, as far as can be known now */
+    bool told_boundary;  /* a task begins for it and the scenario announces that */
+    bool own;            /* it goes on from its own model, if it has one */
+    const uint8_t *met;  /* [n_classes]: classes that count in the loss beside those it has now,
+                            as train.classes says; NULL: all */
+    eg_receipt kept;     /* the version of its records that counts */
+    int64_t committed;   /* and the one whose files must stay */
+    const eg_bundle *down; /* "param", "state" and what parts added */
+} eg_turn;
+
+enum { EG_MAX_NOTES = 1000 };
+
+/* A number that a part of a client wants to be seen. */
+typedef struct eg_note {
+    char name[64];
+    double value;
+} eg_note;
+
+/* What a turn came to. Free with eg_reply_fini. */
+typedef struct eg_reply {
+    eg_bundle *up;   /* the answer */
+    eg_receipt kept; /* of its records as they are now */
+    double seconds, part_seconds[EG_MAX_PARTS];
+    size_t n_notes, cap_notes;
+    eg_note *notes;
+} eg_reply;
+void eg_reply_fini(eg_reply *r);
+
+/* A program or a network that a part has under a key. */
+typedef struct eg_worker_item {
+    char *key;
+    eg_program *program;
+    eg_recorder record; /* what the program calls, */
+    void *context;      /* with its caller's newest context */
+    eg_learner *learner;
+} eg_worker_item;
+
+struct eg_worker {
     const eg_experiment *e;
     const eg_feed *feed;
     const eg_net *net;
+    const eg_agreement *agreed;
+    eg_chain chain; /* the client's half of every part */
     eg_client client;
-    void *states[EG_MAX_PARTS]; /* of the client's parts */
-    eg_program *learn, *judge;
-    eg_program *plain;    /* the loss without the parts' terms */
-    eg_plan *rows;        /* the plan of the last eg_client_rows */
-    int64_t n_rows;       /* in it */
-    uint64_t apart;       /* its dropout masks are apart from the batches', and the phase's */
-    eg_program *eval;     /* the plain loss in eval form */
+    const eg_turn *turn;  /* the client's, at the moment */
+    eg_reply *reply;      /* what it comes to */
+    eg_records *records;  /* the client's */
+    const char *store;    /* the folder of all clients' records */
+    eg_learner *model;    /* the client's own */
+    eg_program *learn;    /* the loss with the parts' terms */
+    eg_program *plain[2]; /* without them, by eg_form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
-    eg_optimizer *optimizer;
-    double train_seconds, phase_seconds, part_seconds[EG_MAX_PARTS]; /* spent so far */
-    float *param, *grad, *state;
-    float *beside; /* [n_params]: the gradient of `plain`, so that a batch's stays */
+    eg_program *test;
+    float *beside;  /* [n_params]: the gradient of `plain`, so that a batch's stays */
+    uint64_t apart; /* dropout masks of `plain` are apart from the batches', by exchange */
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
-    int32_t *truth;    /* [judge batch] */
+    int32_t *truth;    /* [test batch] */
     uint8_t *met;      /* [n_classes]: what rows of unknown task may be taken for */
     eg_node *counted;  /* while a loss is recorded: the input that says so; NULL: none yet */
     eg_node *tasks;    /* likewise: those that rows of unknown task may be of */
-} eg_worker;
-
-/* Makes the programs behind eg_client_look and eg_client_eval_gradient. */
-eg_status eg_client_open_looks(eg_worker *w);
+    eg_worker_item **items;
+    size_t n_items, cap_items;
+};
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
-                         eg_worker *out);
+                         const eg_agreement *agreed, const char *store, eg_worker *out);
 void eg_worker_close(eg_worker *w);
 
-/* Whether all values are. What is not finite is not kept: the client would never come back. */
+/* Carries out a turn. On failure there is no answer, and the client's records are as before. */
+eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out);
+
+/* train.c: all batches of the round. */
+eg_status eg_worker_open_train(eg_worker *w);
+eg_status eg_worker_train(eg_worker *w);
+
+/* network.c: the programs of `plain` and `looks`; the loss without the parts' terms, recorded.
+ */
+eg_status eg_worker_open_network(eg_worker *w);
+eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch);
+
+/* optimizer.c: of the experiment; at a turn's beginning fresh, or as the client kept it. */
+eg_status eg_worker_open_optimizer(eg_worker *w);
+eg_status eg_worker_begin_optimizer(eg_worker *w);
+eg_status eg_worker_keep_optimizer(eg_worker *w);
+
+/* learner.c: ends what parts have under keys. */
+void eg_worker_free_items(eg_worker *w);
+
+/* True if all n values are finite. What is not must not be kept: the client would never
+ * recover. */
 bool eg_worker_is_finite(const float *values, size_t n);
 
-/* The optimiser as the experiment says; as a client begins a round with it (kept may be NULL);
- * and into what the client keeps, if it does. */
-eg_status eg_worker_open_optimizer(eg_worker *w);
-eg_status eg_worker_begin_optimizer(eg_worker *w, const eg_bundle *kept);
-eg_status eg_worker_keep_optimizer(const eg_worker *w, eg_bundle *to);
-
-/* One client's round: what it received and kept goes in, what it uploads and keeps comes out.
- * down: the server's bundle ("param", "state" and what parts added); kept: NULL at first. */
-typedef struct eg_turn {
-    int64_t id, round;
-    uint64_t seed;
-    eg_view view;
-    const eg_cursor *cursor; /* before this round */
-    bool told_boundary, own; /* own: it goes on from its own model, if it has one */
-    const eg_bundle *down, *kept;
-    eg_bundle *up, *keep; /* filled */
-} eg_turn;
-eg_status eg_worker_train(eg_worker *w, const eg_turn *turn);
-
-/* The parts' second exchange: the client at the new global model, what it kept put back. */
-eg_status eg_worker_phase(eg_worker *w, const eg_turn *turn);
+/* replay.c: rows the agreement has the core draw from the memory. */
+int64_t eg_worker_joining(const eg_worker *w);      /* that join the next batch */
+uint64_t eg_worker_replay_form(const eg_worker *w); /* how many stand apart */
+void eg_worker_replay(eg_worker *w, int64_t at);    /* draws them; at: batch rows before */
 
 /* A test: n samples of a task, the task's own classes, and those a model may answer with. */
 typedef struct eg_exam {
@@ -81,7 +132,9 @@ typedef struct eg_score {
     int64_t n, right, right_in_task;
 } eg_score;
 
-eg_status eg_worker_judge(eg_worker *w, const float *param, const float *state,
-                          const eg_exam *exam, eg_score *out);
+/* test.c */
+eg_status eg_worker_open_test(eg_worker *w);
+eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
+                         const eg_exam *exam, eg_score *out);
 
 #endif

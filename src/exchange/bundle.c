@@ -32,6 +32,7 @@ typedef struct bundle_list {
 
 struct eg_bundle {
     bundle_list scalars, tensors;
+    const eg_bundle *below; /* where lookups go on; NULL: nowhere */
 };
 
 eg_status eg_bundle_new(eg_bundle **out)
@@ -175,6 +176,8 @@ eg_status eg_bundle_scalar(eg_bundle *b, const char *name, double value)
 const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n)
 {
     const bundle_item *item = bundle_list_find(&b->tensors, name);
+    if (!item && b->below)
+        return eg_bundle_find(b->below, name, n);
     if (n)
         *n = item ? item->n : 0;
     return item ? item->values : NULL;
@@ -183,8 +186,15 @@ const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n)
 bool eg_bundle_scalar_of(const eg_bundle *b, const char *name, double *out)
 {
     const bundle_item *item = bundle_list_find(&b->scalars, name);
+    if (!item && b->below)
+        return eg_bundle_scalar_of(b->below, name, out);
     *out = item ? item->scalar : 0;
     return item != NULL;
+}
+
+void eg_bundle_rest_on(eg_bundle *b, const eg_bundle *below)
+{
+    b->below = below;
 }
 
 size_t eg_bundle_n(const eg_bundle *b)

@@ -29,8 +29,7 @@ void eg_experiment_free(eg_experiment *e)
     eg_spec_free(e->spec);
     eg_experiment_drop_sources(e);
     free(e->model_options);
-    for (size_t i = 0; i < e->n_parts; i++)
-        free(e->parts[i].options);
+    eg_parts_free(&e->parts);
     free(e->resolved);
     free(e);
 }
@@ -44,17 +43,7 @@ eg_status eg_experiment_add_part(eg_experiment *e, const char *word)
         return eg_fail(EG_ENOENT, "there is no method '%s'%s; see 'engram list methods'", word,
                        eg_suggest_words(&near));
     }
-    if (e->n_parts == EG_MAX_PARTS)
-        return eg_fail(EG_EINVAL, "a method has at most %d parts", EG_MAX_PARTS);
-    for (size_t i = 0; i < e->n_parts; i++)
-        if (e->parts[i].method == m)
-            return eg_fail(EG_EINVAL, "the part '%s' is there twice", m->name);
-    eg_part *p = &e->parts[e->n_parts];
-    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &p->options));
-    p->method = m;
-    eg_opts_init(m->opts, p->options);
-    e->n_parts++;
-    return EG_OK;
+    return eg_parts_add(&e->parts, m);
 }
 
 eg_status eg_experiment_add_source(eg_experiment *e, const char *word)
@@ -90,34 +79,11 @@ void eg_experiment_drop_sources(eg_experiment *e)
         free(e->set_options[--e->n_sources]);
 }
 
-/* Two parts that claim one exclusive hook, or want what is not there. */
 eg_status eg_experiment_check(const eg_experiment *e)
 {
-    const eg_method *trains = NULL, *collects = NULL, *sides = NULL, *outputs = NULL;
-    if (e->n_parts == 0)
-        return eg_fail(EG_EINVAL, "a run needs a method");
-    for (size_t i = 0; i < e->n_parts; i++) {
-        const eg_method *m = e->parts[i].method;
-        if (m->train && trains)
-            return eg_fail(EG_EINVAL, "'%s' and '%s' both claim the local training",
-                           trains->name, m->name);
-        if (m->aggregate && collects)
-            return eg_fail(EG_EINVAL, "'%s' and '%s' both claim the aggregation",
-                           collects->name, m->name);
-        if (m->side && sides)
-            return eg_fail(EG_EINVAL, "'%s' and '%s' both want a second head", sides->name,
-                           m->name);
-        if (m->outputs && outputs)
-            return eg_fail(EG_EINVAL, "'%s' and '%s' both make the outputs", outputs->name,
-                           m->name);
-        if (m->needs_memory && e->memory.kind == 0)
-            return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->name);
-        trains = m->train ? m : trains;
-        collects = m->aggregate ? m : collects;
-        sides = m->side ? m : sides;
-        outputs = m->outputs ? m : outputs;
-    }
-    return EG_OK;
+    eg_agreement agreed;
+    return eg_parts_setup(&e->parts, &(eg_setting){.train = &e->train}, e->memory.kind != 0,
+                          &agreed);
 }
 
 const char *eg_experiment_name(const eg_experiment *e)

@@ -8,11 +8,11 @@
 #define EG_EXPERIMENT_H
 
 #include <engram/experiment.h>
-#include <engram/method.h>
 
 #include "base/base.h"
+#include "method/chain.h"
 
-enum { EG_MAX_PARTS = 8, EG_MAX_SOURCES = 16 };
+enum { EG_MAX_SOURCES = 16 };
 
 /* Of "all|seen|client|task". */
 typedef enum eg_classes {
@@ -26,7 +26,8 @@ typedef struct eg_server_opts {
     int weights; /* of "samples|uniform" */
     int bn;      /* of "average|keep" */
     int64_t min_clients;
-    int64_t interval; /* rounds from one download to the next */
+    int64_t interval;  /* rounds from one download to the next */
+    double max_change; /* of an upload, in lengths of the model; 0: any */
 } eg_server_opts;
 
 typedef struct eg_eval_opts {
@@ -51,12 +52,6 @@ typedef struct eg_data_opts {
     bool flip;
 } eg_data_opts;
 
-/* A part of the method with its options as set. */
-typedef struct eg_part {
-    const eg_method *method;
-    void *options; /* method->size bytes: the state's beginning */
-} eg_part;
-
 struct eg_experiment {
     char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE];
     const eg_model *model;
@@ -71,8 +66,7 @@ struct eg_experiment {
     eg_train_opts train;
     eg_server_opts server;
     eg_eval_opts eval;
-    size_t n_parts;
-    eg_part parts[EG_MAX_PARTS];
+    eg_parts parts;
     char net_options[1024]; /* the model's, as a net takes them */
     char *resolved;         /* the text that config.yaml holds */
     char sha256[65];

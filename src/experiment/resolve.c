@@ -135,13 +135,23 @@ static void resolve_scenario(FILE *to, const eg_experiment *e)
     eg_spec_each(e->spec, resolve_scenario_row, to);
 }
 
+static void resolve_part_name(void *to, const eg_method *m, const void *options)
+{
+    (void)options;
+    fprintf(to, "  - %s\n", m->name);
+}
+
+static void resolve_part(void *to, const eg_method *m, const void *options)
+{
+    resolve_section(to, m->name, m->opts, options);
+}
+
 static void resolve_run(FILE *to, const eg_experiment *e)
 {
     fputs("runs:\n- label: ", to);
     resolve_quoted(to, e->label);
     fputs("\n  method:\n", to);
-    for (size_t i = 0; i < e->n_parts; i++)
-        fprintf(to, "  - %s\n", e->parts[i].method->name);
+    eg_parts_each(&e->parts, resolve_part_name, to);
 }
 
 /* An experiment file again, with one run and every setting, which resolves to itself. */
@@ -161,9 +171,7 @@ static void resolve_write(FILE *to, const eg_experiment *e)
     for (size_t i = 0; eg_sections[i].name; i++)
         resolve_section(to, eg_sections[i].name, eg_sections[i].opts,
                         (const char *)e + eg_sections[i].offset);
-    for (size_t i = 0; i < e->n_parts; i++)
-        resolve_section(to, e->parts[i].method->name, e->parts[i].method->opts,
-                        e->parts[i].options);
+    eg_parts_each(&e->parts, resolve_part, to);
     resolve_run(to, e);
 }
 

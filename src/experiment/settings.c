@@ -68,9 +68,8 @@ static eg_status settings_set_model(eg_experiment *e, const char *name, const ch
 static eg_status settings_set_part(eg_experiment *e, const char *part, const char *name,
                                    const char *value)
 {
-    for (size_t i = 0; i < e->n_parts; i++)
-        if (eg_name_equal(e->parts[i].method->name, part))
-            return eg_opts_set(e->parts[i].method->opts, e->parts[i].options, name, value);
+    if (eg_parts_has(&e->parts, part))
+        return eg_parts_set(&e->parts, part, name, value);
     const eg_method *m = eg_method_find(part);
     if (!m)
         return eg_fail(EG_ENOENT, "there is no setting or method '%s'", part);

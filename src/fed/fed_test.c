@@ -115,12 +115,24 @@ static void test_every_method_repeats_resumes_and_shares_work(void **state)
     }
 }
 
+/* Outputs of a second head that a method wishes for. */
+static int64_t side_of(const eg_method *m)
+{
+    const eg_train_opts train = {.epochs = 1, .batch = 1, .lr = 0.1};
+    eg_parts alone = {0};
+    eg_agreement agreed;
+    assert_ok(eg_parts_add(&alone, m));
+    assert_ok(eg_parts_setup(&alone, &(eg_setting){.train = &train}, true, &agreed));
+    eg_parts_free(&alone);
+    return agreed.all.side;
+}
+
 static void test_parts_compose_in_pairs(void **state)
 {
     (void)state;
     for (const eg_method *const *a = eg_methods; *a; a++)
         for (const eg_method *const *b = eg_methods; *b; b++) {
-            if (a == b || ((*a)->side && (*b)->side))
+            if (a == b || (side_of(*a) && side_of(*b)))
                 continue;
             char runs[256];
             snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]}\n", (*a)->name,

@@ -10,9 +10,9 @@ static struct {
     int64_t last[4], n_own, n_sent;
 } seen;
 
-static eg_status look_at_download(void *self, eg_client *c, const eg_bundle *from)
+static eg_status look_at_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
 {
-    (void)self;
+    (void)self, (void)exchange;
     size_t n;
     const float *sent = eg_bundle_find(from, "param", &n);
     bool has_sent = memcmp(c->param, sent, n * sizeof *sent) == 0;
@@ -24,9 +24,9 @@ static eg_status look_at_download(void *self, eg_client *c, const eg_bundle *fro
     return EG_OK;
 }
 
-static eg_status note_upload(void *self, eg_client *c, eg_bundle *to)
+static eg_status note_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
-    (void)self, (void)to;
+    (void)self, (void)exchange, (void)to;
     seen.last[c->id] = c->round;
     return EG_OK;
 }
@@ -34,10 +34,10 @@ static eg_status note_upload(void *self, eg_client *c, eg_bundle *to)
 static void test_a_client_that_missed_the_model_takes_it_later(void **state)
 {
     (void)state;
-    static const eg_method look = {.name = "look",
-                                   .help = "sees where clients begin",
-                                   .download = look_at_download,
-                                   .upload = note_upload};
+    static const eg_method look = {
+        .name = "look",
+        .help = "sees where clients begin",
+        .client = {.download = look_at_download, .answer = note_answer}};
     for (int i = 0; i < 4; i++)
         seen.last[i] = -1;
     small_run_all(folder, (small_run){.method = "fedavg",

@@ -27,6 +27,17 @@ static bool see_time(void *context, const eg_progress *p)
     return true;
 }
 
+/* Seconds spent in a part, as the summary says. */
+static double part_seconds(const char *path, const char *part)
+{
+    eg_json *summary = runs_summary(path);
+    double seconds;
+    assert_ok(eg_json_real(eg_json_get(eg_json_get(summary, "part_seconds"), part), &seconds));
+    eg_json_free(summary);
+    return seconds;
+}
+
+/* Also of what the core does for a part: it draws the rows that er replays. */
 static void test_the_time_of_all_processes_counts(void **state)
 {
     (void)state;
@@ -42,6 +53,8 @@ static void test_the_time_of_all_processes_counts(void **state)
     assert_false(stopped);
     assert_true(runs_value(path, "seconds") >= 0.3);
     assert_true(runs_value(path, "train_seconds") > 0);
+    assert_true(part_seconds(path, "er") > 0);
+    assert_true(part_seconds(path, "er") < runs_value(path, "train_seconds"));
     assert_true(least >= 0.3);
     eg_experiment_free(e);
 }

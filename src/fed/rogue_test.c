@@ -43,6 +43,11 @@ typedef enum mischief {
     TOO_SHORT,
     WITHOUT_MODEL,
     BAD_LOSS,
+    NO_SAMPLES,
+    HALF_A_SAMPLE,
+    TOO_MANY_SAMPLES,
+    TOO_FAR,
+    NOBODYS,
     FAILS,
     DIES
 } mischief;
@@ -52,10 +57,19 @@ static bool all_rogue; /* all clients do it */
 static int n_workers = 2;
 static int64_t n_answered; /* clients whose second answer the server took */
 
+static double bad_samples(void)
+{
+    return plan == NO_SAMPLES         ? -1
+           : plan == HALF_A_SAMPLE    ? 2.5
+           : plan == TOO_MANY_SAMPLES ? 1e300
+                                      : 5;
+}
+
 /* Does the mischief to an upload that is as it should be. */
-static eg_status rogue_upload(void *self, eg_client *c, eg_bundle *to)
+static eg_status rogue_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
     (void)self;
+    assert_int_equal(exchange, EG_TRAINING);
     if (plan == GOOD || (c->id != ROGUE && !all_rogue))
         return EG_OK;
     if (plan == FAILS)
@@ -67,26 +81,43 @@ static eg_status rogue_upload(void *self, eg_client *c, eg_bundle *to)
     if (plan == INFINITE)
         c->param[4] = -INFINITY;
     eg_bundle_clear(to);
-    EG_TRY(eg_bundle_scalar(to, "samples", 5));
+    for (size_t i = 0; plan == TOO_FAR && i < c->n_params; i++)
+        c->param[i] = 1e30f;
+    if (plan == NOBODYS)
+        EG_TRY(eg_bundle_add_flat(to, "stranger.tensor", c->param, 3));
+    EG_TRY(eg_bundle_scalar(to, "samples", bad_samples()));
     EG_TRY(eg_bundle_scalar(to, "loss", plan == BAD_LOSS ? NAN : 1));
     return plan == WITHOUT_MODEL
                ? EG_OK
                : eg_bundle_add_flat(to, "param", c->param, c->n_params - (plan == TOO_SHORT));
 }
 
-static eg_status rogue_phase(void *self, eg_client *c, eg_bundle *to)
+enum { TALK = 1 }; /* the talker's own exchange */
+
+static eg_status talker_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)self;
-    return eg_bundle_scalar(to, "answer", c->id == ROGUE ? NAN : 1);
+    (void)options, (void)in;
+    out->exchanges[TALK - 1].name = "talk";
+    return EG_OK;
 }
 
-static eg_status rogue_phase_collect(void *self, eg_server *s, int64_t client,
-                                     const eg_bundle *from)
+static eg_status talker_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
+{
+    (void)self;
+    if (exchange != TALK)
+        return EG_OK;
+    return eg_bundle_scalar(to, "talker.answer", c->id == ROGUE ? NAN : 1);
+}
+
+static eg_status talker_collect(void *self, eg_server *s, int exchange, int64_t client,
+                                const eg_bundle *from)
 {
     double answer;
     (void)self, (void)s;
+    if (exchange != TALK)
+        return EG_OK;
     assert_int_not_equal(client, ROGUE);
-    assert_true(eg_bundle_scalar_of(from, "answer", &answer));
+    assert_true(eg_bundle_scalar_of(from, "talker.answer", &answer));
     n_answered++;
     return EG_OK;
 }
@@ -109,12 +140,46 @@ static double muted_weight(void *self, eg_server *s, int64_t client, const eg_bu
     return client == ROGUE ? 0 : 1;
 }
 
+/* A part that does not like what the rogue says, in one exchange. */
+static int disliked;
+
+static eg_status picky_accept(void *self, eg_server *s, int exchange, int64_t client,
+                              const eg_bundle *from)
+{
+    (void)self, (void)s;
+    assert_int_equal(eg_bundle_find(from, "param", NULL) != NULL, exchange == EG_TRAINING);
+    return client == ROGUE && exchange == disliked ? eg_fail(EG_EINVAL, "not like that")
+                                                   : EG_OK;
+}
+
+static eg_status picky_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
+{
+    (void)self, (void)c;
+    return exchange == TALK ? eg_bundle_scalar(to, "picky.answer", 1) : EG_OK;
+}
+
+/* Counts what was accepted, and sees none of what was not. */
+static eg_status picky_collect(void *self, eg_server *s, int exchange, int64_t client,
+                               const eg_bundle *from)
+{
+    (void)self, (void)s, (void)from;
+    assert_true(client != ROGUE || exchange != disliked);
+    n_answered++;
+    return EG_OK;
+}
+
 static const eg_method plain = {.name = "plain"};
-static const eg_method rogue = {.name = "rogue", .upload = rogue_upload};
-static const eg_method talker = {
-    .name = "talker", .phase = rogue_phase, .phase_collect = rogue_phase_collect};
-static const eg_method stumbler = {.name = "stumbler", .grad = stumbler_grad};
-static const eg_method muted = {.name = "muted", .weight = muted_weight};
+static const eg_method rogue = {.name = "rogue", .client = {.answer = rogue_answer}};
+static const eg_method talker = {.name = "talker",
+                                 .setup = talker_setup,
+                                 .client = {.answer = talker_answer},
+                                 .server = {.collect = talker_collect}};
+static const eg_method picky = {.name = "picky",
+                                .setup = talker_setup,
+                                .client = {.answer = picky_answer},
+                                .server = {.accept = picky_accept, .collect = picky_collect}};
+static const eg_method stumbler = {.name = "stumbler", .client = {.grad = stumbler_grad}};
+static const eg_method muted = {.name = "muted", .server = {.weight = muted_weight}};
 
 typedef struct result {
     eg_status status;
@@ -148,10 +213,13 @@ static result run_label(const char *label, const eg_method *method, const char *
     bool stopped;
     result r = {0};
     assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
-    e->parts[e->n_parts - 1].method = method;
-    r.status = eg_experiment_run(
-        e, &(eg_run_how){.seed = 3, .workers = n_workers, .out = out, .wire = wire}, path,
-        &stopped);
+    e->parts.at[e->parts.n - 1].method = method;
+    r.status = eg_experiment_run(e,
+                                 &(eg_run_how){.seed = 3,
+                                               .workers = n_workers,
+                                               .out = out,
+                                               .transport = wire ? "processes" : NULL},
+                                 path, &stopped);
     snprintf(r.error, sizeof r.error, "%s", eg_error());
     if (r.status == EG_OK)
         read_result(path, &r);
@@ -186,6 +254,11 @@ static void test_nonsense_is_left_out_with_a_line(void **state)
         {TOO_SHORT, "tensor 'param': "},
         {WITHOUT_MODEL, "tensor 'param' is missing"},
         {BAD_LOSS, "scalar 'loss' is NaN"},
+        {NO_SAMPLES, "-1 samples: not a whole number from 1 to 400"},
+        {HALF_A_SAMPLE, "2.5 samples: not a whole number"},
+        {TOO_MANY_SAMPLES, "1e+300 samples: not a whole number"},
+        {TOO_FAR, "it moves the model by "},
+        {NOBODYS, "tensor 'stranger.tensor' is nobody's"},
     };
     plan = GOOD;
     result without = run(&muted, NULL, false), with = run(&plain, NULL, false);
@@ -242,11 +315,39 @@ static void test_nonsense_in_the_second_exchange_is_left_out(void **state)
     n_answered = 0;
     result r = run(&talker, NULL, false), wired = run(&talker, NULL, true);
     assert_int_equal(n_answered, 2 * 2 * 2); /* runs, rounds, good clients */
-    assert_int_equal(count(r.events, "\"why\":\"scalar 'answer' is NaN\""), 2);
-    assert_int_equal(count(wired.events, "\"why\":\"scalar 'answer' is NaN\""), 2);
+    assert_int_equal(count(r.events, "\"why\":\"scalar 'talker.answer' is NaN\""), 2);
+    assert_int_equal(count(wired.events, "\"why\":\"scalar 'talker.answer' is NaN\""), 2);
     assert_string_equal(r.hash, wired.hash);
     free(r.events);
     free(wired.events);
+}
+
+/* What a part refuses is left out whole; the others' result is that of a run without it. */
+static void test_a_part_may_refuse_an_answer(void **state)
+{
+    (void)state;
+    plan = GOOD;
+    result without = run(&muted, NULL, false), with = run(&plain, NULL, false);
+    for (int i = 0; i < 4; i++) {
+        char line[256];
+        disliked = i / 2 ? TALK : EG_TRAINING;
+        n_answered = 0;
+        result r = run(&picky, NULL, i % 2);
+        assert_int_equal(r.status, EG_OK);
+        for (int round = 1; round <= 2; round++) {
+            snprintf(line, sizeof line,
+                     "{\"event\":\"left_out\",\"round\":%d,\"client\":%d,"
+                     "\"why\":\"picky: not like that\"}",
+                     round, ROGUE);
+            assert_int_equal(count(r.events, line), 1);
+        }
+        assert_int_equal(count(r.events, "\"left_out\""), 2);
+        assert_int_equal(n_answered, 2 * (3 + 2)); /* rounds; all of one exchange, two of one */
+        assert_string_equal(r.hash, i / 2 ? with.hash : without.hash);
+        free(r.events);
+    }
+    free(without.events);
+    free(with.events);
 }
 
 static void test_a_client_comes_back_from_a_broken_optimiser(void **state)
@@ -330,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_nonsense_is_left_out_with_a_line),
         cmocka_unit_test(test_too_few_good_uploads_skip_the_round),
         cmocka_unit_test(test_nonsense_in_the_second_exchange_is_left_out),
+        cmocka_unit_test(test_a_part_may_refuse_an_answer),
         cmocka_unit_test(test_a_client_comes_back_from_a_broken_optimiser),
         cmocka_unit_test(test_a_memory_takes_no_logits_that_are_not_finite),
         cmocka_unit_test(test_a_broken_gradient_reaches_no_other_client),

@@ -1,27 +1,24 @@
-/* round.c - one round: download, local training on the workers, aggregation in client order.
+/* round.c - one round: exchange after exchange, each with all clients that take part.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/federation.h"
+
+#include "client/classes.h"
+#include "fed/accept.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A client's turn, from the moment a worker takes it until the server has its upload. */
-typedef struct round_turn {
-    int64_t client;
-    eg_bundle *down; /* its own, when parts send each client something else; else NULL */
-    eg_bundle *up, *keep;
-} round_turn;
-
 typedef struct round_state {
     eg_federation *f;
+    size_t exchange; /* its place in the agreement */
     int64_t n;
-    const int32_t *selected;
-    round_turn *turns; /* [n] */
-    eg_bundle *down;   /* what all are sent */
-    eg_bundle *like;   /* what an upload must look like; the first good one's form */
-    int64_t good;      /* uploads that count */
+    const int32_t *selected; /* [n] */
+    uint8_t *met;            /* [n, n_classes], or one row for all; NULL: all classes count */
+    size_t met_step;         /* from one client's row to the next */
+    eg_bundle *down;         /* what all are sent */
+    int64_t good;            /* uploads that count */
     double samples, loss, bytes_up, bytes_down;
 } round_state;
 
@@ -31,125 +28,87 @@ static bool round_syncs(const eg_federation *f, int64_t round)
     return round % f->e->server.interval == 0;
 }
 
-/* The global model. */
-static eg_status round_base(const eg_federation *f, eg_bundle **out)
+static eg_status round_add_model(const eg_federation *f, const float *param, const float *state,
+                                 eg_bundle *to)
 {
-    EG_TRY(eg_bundle_new(out));
-    EG_TRY(eg_bundle_add_flat(*out, "param", f->param, f->server.n_params));
-    if (f->server.n_state)
-        EG_TRY(eg_bundle_add_flat(*out, "state", f->state, f->server.n_state));
-    return EG_OK;
+    EG_TRY(eg_bundle_add_flat(to, "param", param, f->server.n_params));
+    return f->server.n_state ? eg_bundle_add_flat(to, "state", state, f->server.n_state)
+                             : EG_OK;
 }
 
-/* What all clients are sent. */
-static eg_status round_send_all(eg_federation *f, eg_bundle **out)
-{
-    EG_TRY(round_base(f, out));
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        if (f->e->parts[k].method->send_all)
-            EG_TRY(f->e->parts[k].method->send_all(f->states[k], &f->server, *out));
-    return EG_OK;
-}
-
-/* What one client is sent: the same as all, unless a part sends each its own. */
-static eg_status round_send(round_state *r, int64_t i)
+/* What all clients are sent: the global model, and what parts add. */
+static eg_status round_send(round_state *r)
 {
     eg_federation *f = r->f;
-    for (size_t k = 0; k < f->e->n_parts; k++) {
-        if (!f->e->parts[k].method->send)
-            continue;
-        if (!r->turns[i].down)
-            EG_TRY(round_send_all(f, &r->turns[i].down));
-        EG_TRY(f->e->parts[k].method->send(f->states[k], &f->server, r->turns[i].client,
-                                           r->turns[i].down));
-    }
-    const eg_bundle *down = r->turns[i].down ? r->turns[i].down : r->down;
-    if (round_syncs(f, f->server.round))
-        r->bytes_down += (double)eg_bundle_bytes(down);
-    return EG_OK;
+    eg_bundle_free(r->down);
+    r->down = NULL;
+    EG_TRY(eg_bundle_new(&r->down));
+    EG_TRY(round_add_model(f, f->param, f->state, r->down));
+    return eg_chain_send(&f->chain, &f->server, r->exchange, r->down);
 }
 
-/* A turn in this process. */
-static eg_status round_turn_here(eg_worker *w, eg_wire_what what, eg_turn *turn, round_turn *t)
-{
-    EG_TRY(eg_bundle_new(&t->up));
-    EG_TRY(eg_bundle_new(&t->keep));
-    turn->up = t->up, turn->keep = t->keep;
-    return what == EG_WIRE_PHASE ? eg_worker_phase(w, turn) : eg_worker_train(w, turn);
-}
-
-/* One client's turn at training, or at the parts' second exchange. */
-static eg_status round_turn_run(round_state *r, eg_worker *w, int64_t i, eg_wire_what what)
+/* What client i alone is sent: the server's model of it, and what parts add. */
+static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
 {
     eg_federation *f = r->f;
-    round_turn *t = &r->turns[i];
-    eg_bundle *kept = NULL;
-    eg_turn turn = {.id = t->client,
-                    .round = eg_cursor_round(f->cursor),
-                    .seed = f->seed,
-                    .cursor = f->cursor,
-                    .down = t->down ? t->down : r->down,
-                    .own = f->personal || (what == EG_WIRE_TRAIN &&
-                                           !round_syncs(f, eg_cursor_round(f->cursor)))};
-    EG_ASSERT(eg_cursor_view(f->cursor, t->client, &turn.view));
-    turn.told_boundary =
-        turn.view.first && eg_scenario_offers(f->feed.scenario) & EG_OFFERS_BOUNDARIES;
-    EG_TRY(eg_federation_kept(f, t->client, &kept));
-    turn.kept = kept;
-    eg_status s = f->n_wires
-                      ? eg_wire_turn(&f->wires[w - f->workers], what, &turn, &t->up, &t->keep)
-                      : round_turn_here(w, what, &turn, t);
-    eg_bundle_free(kept);
-    return eg_blame(s, "client %lld", (long long)t->client);
+    const float *param, *state;
+    bool has = f->agreed.has_models &&
+               eg_chain_model_of(&f->chain, &f->server, r->selected[i], &param, &state);
+    if (r->exchange != EG_TRAINING || !(has || f->agreed.sends_each))
+        return EG_OK;
+    EG_TRY(eg_bundle_new(own));
+    if (has)
+        EG_TRY(round_add_model(f, param, state, *own));
+    return eg_chain_send_one(&f->chain, &f->server, r->selected[i], *own);
 }
 
-static eg_status round_work(void *context, eg_worker *w, int64_t i)
-{
-    return round_turn_run(context, w, i, EG_WIRE_TRAIN);
-}
-
-static eg_status round_phase_work(void *context, eg_worker *w, int64_t i)
-{
-    return round_turn_run(context, w, i, EG_WIRE_PHASE);
-}
-
-static void round_forget(round_turn *t)
-{
-    eg_bundle_free(t->up);
-    eg_bundle_free(t->keep);
-    eg_bundle_free(t->down);
-    t->up = t->keep = t->down = NULL;
-}
-
-static eg_status round_phase_done(void *context, int64_t i)
+/* What only the server knows of client i's turn. */
+static eg_status round_tell(void *context, int64_t i, eg_turn *out, eg_bundle **own)
 {
     round_state *r = context;
     eg_federation *f = r->f;
-    round_turn *t = &r->turns[i];
-    eg_status s = eg_bundle_check(t->up, t->up);
-    r->bytes_up += (double)eg_bundle_bytes(t->up);
-    if (s != EG_OK)
-        s = eg_run_write_left_out(f->folder, eg_cursor_round(f->cursor) + 1, t->client,
-                                  eg_error());
-    else
-        for (size_t k = 0; k < f->e->n_parts && s == EG_OK; k++)
-            if (f->e->parts[k].method->phase_collect)
-                s = f->e->parts[k].method->phase_collect(f->states[k], &f->server, t->client,
-                                                         t->up);
-    round_forget(t);
-    return s;
+    int64_t id = r->selected[i], round = eg_cursor_round(f->cursor);
+    eg_view view;
+    if (!eg_cursor_view(f->cursor, id, &view))
+        return eg_fail(EG_EINVAL, "client %lld has no data", (long long)id);
+    bool goes_on = r->exchange == EG_TRAINING && !round_syncs(f, round);
+    *out = (eg_turn){
+        .exchange = r->exchange,
+        .id = id,
+        .round = round,
+        .seed = f->seed,
+        .stage = view.stage,
+        .left = view.left,
+        .last = view.last,
+        .told_boundary =
+            view.first && eg_scenario_offers(f->feed.scenario) & EG_OFFERS_BOUNDARIES,
+        .own = f->agreed.all.personal || goes_on,
+        .met = r->met ? r->met + (size_t)i * r->met_step : NULL,
+    };
+    out->kept = eg_ledger_receipt(f->ledger, id, &out->committed);
+    EG_TRY(round_send_one(r, i, own));
+    if (r->exchange == EG_TRAINING && round_syncs(f, round))
+        r->bytes_down +=
+            (double)(eg_bundle_bytes(r->down) + (*own ? eg_bundle_bytes(*own) : 0));
+    return EG_OK;
 }
 
-static eg_status round_keep(eg_federation *f, const round_turn *t)
+/* The classes that count in a client's loss, beside those it has this round. */
+static eg_status round_meet(round_state *r)
 {
-    if (eg_bundle_n(t->keep) == 0)
+    eg_federation *f = r->f;
+    const eg_scenario *s = f->feed.scenario;
+    size_t classes = (size_t)eg_scenario_n_classes(s);
+    int rule = f->e->train.classes;
+    if (rule == EG_CLASSES_ALL)
         return EG_OK;
-    unsigned char *bytes;
-    size_t n;
-    EG_TRY(eg_bundle_pack(t->keep, &bytes, &n));
-    eg_status s = eg_store_put(f->store, t->client, bytes, n);
-    free(bytes);
-    return s;
+    r->met_step = rule == EG_CLASSES_SEEN ? 0 : classes;
+    int64_t rows = r->met_step ? r->n : 1;
+    EG_TRY(eg_alloc((size_t)rows * classes, 1, &r->met));
+    for (int64_t i = 0; i < rows; i++)
+        eg_classes_mark(s, f->cursor, r->met_step ? r->selected[i] : EG_SERVER,
+                        r->met + (size_t)i * r->met_step);
+    return EG_OK;
 }
 
 static eg_status round_add(eg_federation *f, eg_mean *param, eg_mean *state,
@@ -161,130 +120,164 @@ static eg_status round_add(eg_federation *f, eg_mean *param, eg_mean *state,
     return EG_OK;
 }
 
-/* Adds an upload with its weight, and what parts make of that. If they leave none, the mean
- * without their factors applies: it is kept beside. */
-static eg_status round_join_mean(round_state *r, const round_turn *t, double weight)
+/* Adds an upload, weighted by the parts' factors. A second mean without factors is used if all
+ * are 0. */
+static eg_status round_join_mean(eg_federation *f, int64_t client, const eg_bundle *up,
+                                 double weight)
 {
-    eg_federation *f = r->f;
-    double factor = 1;
-    bool weighed = false;
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        if (f->e->parts[k].method->weight) {
-            factor *= f->e->parts[k].method->weight(f->states[k], &f->server, t->client, t->up);
-            weighed = true;
-        }
-    if (weighed)
-        EG_TRY(round_add(f, &f->plain_param, &f->plain_state, t->up, weight));
-    return factor > 0 ? round_add(f, &f->mean_param, &f->mean_state, t->up, weight * factor)
+    double factor = eg_chain_weight(&f->chain, &f->server, client, up);
+    if (f->agreed.weighs)
+        EG_TRY(round_add(f, &f->unweighed_param, &f->unweighed_state, up, weight));
+    return factor > 0 ? round_add(f, &f->mean_param, &f->mean_state, up, weight * factor)
                       : EG_OK;
 }
 
-/* An upload that fits and is finite joins the mean; another is left out, with a line. */
-static eg_status round_collect(round_state *r, const round_turn *t)
+/* What training brought: an accepted upload joins the mean. */
+static eg_status round_count(round_state *r, int64_t client, const eg_bundle *up)
 {
     eg_federation *f = r->f;
     double samples = 0, loss = 0;
-    if (!r->like)
-        EG_TRY(round_base(f, &r->like));
-    if (eg_bundle_check(t->up, f->personal ? t->up : r->like) != EG_OK)
-        return eg_run_write_left_out(f->folder, eg_cursor_round(f->cursor) + 1, t->client,
-                                     eg_error());
-    eg_bundle_scalar_of(t->up, "samples", &samples);
-    eg_bundle_scalar_of(t->up, "loss", &loss);
-    if (!f->personal)
-        EG_TRY(round_join_mean(r, t, f->e->server.weights == 0 ? samples : 1));
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        if (f->e->parts[k].method->collect)
-            EG_TRY(f->e->parts[k].method->collect(f->states[k], &f->server, t->client, t->up));
+    eg_bundle_scalar_of(up, "samples", &samples);
+    eg_bundle_scalar_of(up, "loss", &loss);
     r->samples += samples;
     r->loss += loss * samples;
     r->good++;
+    return f->agreed.all.personal
+               ? EG_OK
+               : round_join_mean(f, client, up, f->e->server.weights == 0 ? samples : 1);
+}
+
+static eg_status round_leave_out(round_state *r, int64_t client)
+{
+    return eg_run_write_left_out(r->f->folder, r->f->server.round + 1, client, eg_error());
+}
+
+/* An answer that is accepted counts; another is left out, with a line. */
+static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
+{
+    eg_federation *f = r->f;
+    bool trains = r->exchange == EG_TRAINING;
+    /* In a round that does not sync an upload serves the tests alone. In the other exchanges
+     * the model that goes down is the one the next round would bring anyway: it is sent once.
+     */
+    if (!trains || round_syncs(f, f->server.round + 1))
+        r->bytes_up += (double)eg_bundle_bytes(up);
+    if (eg_accept(f, r->exchange, client, up) != EG_OK)
+        return round_leave_out(r, client);
+    if (trains)
+        EG_TRY(round_count(r, client, up));
+    return eg_chain_collect(&f->chain, &f->server, r->exchange, client, up);
+}
+
+static void round_spend(eg_federation *f, bool trains, const eg_reply *reply)
+{
+    *(trains ? &f->now.train : &f->now.phase) += reply->seconds;
+    for (size_t i = 0; trains && i < EG_MAX_PARTS; i++)
+        f->now.part[i] += reply->part_seconds[i];
+}
+
+static eg_status round_note(const round_state *r, int64_t client, const eg_reply *reply)
+{
+    for (size_t i = 0; i < reply->n_notes; i++)
+        EG_TRY(eg_run_write_note(r->f->folder, r->f->server.round + 1, client,
+                                 reply->notes[i].name, reply->notes[i].value));
     return EG_OK;
 }
 
-static eg_status round_done(void *context, int64_t i)
+/* Takes client i's reply: its receipt is entered whatever becomes of the answer. */
+static eg_status round_take(round_state *r, int64_t i)
 {
-    round_state *r = context;
-    round_turn *t = &r->turns[i];
-    if (round_syncs(r->f, r->f->server.round + 1)) /* else it serves the tests alone */
-        r->bytes_up += (double)eg_bundle_bytes(t->up);
-    eg_status s = round_keep(r->f, t);
+    eg_federation *f = r->f;
+    int64_t client = r->selected[i];
+    eg_reply reply = {0};
+    bool lost = false;
+    EG_TRY(f->transport->take(f->carrier, i, &reply, &lost));
+    if (lost) {
+        if (!f->lost)
+            EG_TRY(eg_alloc((size_t)r->n, sizeof *f->lost, &f->lost));
+        f->lost[i] = r->exchange == EG_TRAINING;
+        return round_leave_out(r, client);
+    }
+    eg_status s = eg_ledger_enter(f->ledger, client, &reply.kept);
     if (s == EG_OK)
-        s = round_collect(r, t);
-    round_forget(t);
+        s = round_note(r, client, &reply);
+    if (s == EG_OK)
+        s = round_collect(r, client, reply.up);
+    round_spend(f, r->exchange == EG_TRAINING, &reply);
+    eg_reply_fini(&reply);
     return s;
 }
 
-static eg_status round_aggregate(round_state *r)
+/* Sends, has every client take its turn, and collects the answers in client order. */
+static eg_status round_exchange(round_state *r, size_t x)
 {
     eg_federation *f = r->f;
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        if (f->e->parts[k].method->aggregate)
-            return f->e->parts[k].method->aggregate(f->states[k], &f->server);
-    if (f->personal)
-        return EG_OK;
-    bool weighed = f->mean_param.weight > 0;
-    EG_TRY(eg_mean_get(weighed ? &f->mean_param : &f->plain_param, f->param));
-    return f->server.n_state && f->e->server.bn == 0
-               ? eg_mean_get(weighed ? &f->mean_state : &f->plain_state, f->state)
-               : EG_OK;
+    r->exchange = x;
+    EG_TRY(round_send(r));
+    eg_job job = {.n = r->n, .down = r->down, .tell = round_tell, .context = r};
+    EG_TRY(f->transport->begin(f->carrier, &job));
+    eg_status s = EG_OK;
+    for (int64_t i = 0; i < r->n && s == EG_OK; i++)
+        s = round_take(r, i);
+    f->transport->end(f->carrier);
+    return s;
 }
 
-static bool round_is_wanted(eg_federation *f)
+static bool round_is_finite(const eg_federation *f)
 {
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        if (f->e->parts[k].method->wants_round &&
-            !f->e->parts[k].method->wants_round(f->states[k], &f->server))
-            return false;
-    return true;
+    return eg_worker_is_finite(f->next_param, f->server.n_params) &&
+           eg_worker_is_finite(f->next_state, f->server.n_state);
+}
+
+/* The mean becomes the model, once the parts have had their say. */
+static eg_status round_aggregate(eg_federation *f)
+{
+    if (f->agreed.all.personal)
+        return EG_OK;
+    bool weighed = f->mean_param.weight > 0;
+    EG_TRY(eg_mean_get(weighed ? &f->mean_param : &f->unweighed_param, f->next_param));
+    if (f->server.n_state && f->e->server.bn == 0)
+        EG_TRY(eg_mean_get(weighed ? &f->mean_state : &f->unweighed_state, f->next_state));
+    else if (f->server.n_state)
+        memcpy(f->next_state, f->state, f->server.n_state * sizeof *f->state);
+    EG_TRY(eg_chain_refine(&f->chain, &f->server, f->next_param, f->next_state));
+    if (!round_is_finite(f))
+        return eg_run_write_skipped(f->folder, f->server.round + 1,
+                                    "the new model is not finite: the last one stays");
+    memcpy(f->param, f->next_param, f->server.n_params * sizeof *f->param);
+    if (f->server.n_state)
+        memcpy(f->state, f->next_state, f->server.n_state * sizeof *f->state);
+    return EG_OK;
 }
 
 static eg_status round_train(round_state *r)
 {
     eg_federation *f = r->f;
-    EG_TRY(round_send_all(f, &r->down));
-    EG_TRY(eg_alloc((size_t)r->n, sizeof *r->turns, &r->turns));
-    for (int64_t i = 0; i < r->n; i++) {
-        r->turns[i].client = r->selected[i];
-        EG_TRY(round_send(r, i));
-    }
     eg_mean_reset(&f->mean_param);
     eg_mean_reset(&f->mean_state);
-    eg_mean_reset(&f->plain_param);
-    eg_mean_reset(&f->plain_state);
-    return eg_crew_run(f, &(eg_crew_job){r->n, round_work, round_done, r});
+    eg_mean_reset(&f->unweighed_param);
+    eg_mean_reset(&f->unweighed_state);
+    EG_TRY(round_meet(r));
+    EG_TRY(round_exchange(r, EG_TRAINING));
+    if (r->good < f->e->server.min_clients)
+        return eg_run_write_skipped(f->folder, f->server.round + 1, "too few uploads are good");
+    EG_TRY(round_aggregate(f));
+    return eg_chain_finish(&f->chain, &f->server, EG_TRAINING);
 }
 
-/* The second exchange, if a part has one: the new model goes down, its answers come up. */
-static eg_status round_phase(round_state *r)
+/* The exchanges that parts added, at the new model. */
+static eg_status round_further(round_state *r)
 {
     eg_federation *f = r->f;
-    bool wanted = false;
-    for (size_t k = 0; k < f->e->n_parts; k++) {
-        const eg_method *m = f->e->parts[k].method;
-        wanted |= m->phase && (!m->wants_phase || m->wants_phase(f->states[k], &f->server));
-    }
-    if (!wanted || !round_syncs(f, f->server.round + 1))
+    if (r->good < f->e->server.min_clients || !round_syncs(f, f->server.round + 1))
         return EG_OK;
-    eg_bundle_free(r->down);
-    r->down = NULL;
-    EG_TRY(round_base(f, &r->down));
-    /* In a real federation the next round's download brings this model anyway: it is sent once.
-     */
-    EG_TRY(eg_crew_run(f, &(eg_crew_job){r->n, round_phase_work, round_phase_done, r}));
-    for (size_t k = 0; k < f->e->n_parts; k++)
-        if (f->e->parts[k].method->phase_end)
-            EG_TRY(f->e->parts[k].method->phase_end(f->states[k], &f->server));
+    for (size_t x = EG_TRAINING + 1; x < f->agreed.n_exchanges; x++) {
+        if (!eg_chain_wants(&f->chain, &f->server, x))
+            continue;
+        EG_TRY(round_exchange(r, x));
+        EG_TRY(eg_chain_finish(&f->chain, &f->server, x));
+    }
     return EG_OK;
-}
-
-static void round_release(round_state *r)
-{
-    for (int64_t i = 0; r->turns && i < r->n; i++)
-        round_forget(&r->turns[i]);
-    free(r->turns);
-    eg_bundle_free(r->down);
-    eg_bundle_free(r->like);
 }
 
 static eg_status round_log(const round_state *r, int64_t number, double seconds)
@@ -312,24 +305,23 @@ eg_status eg_federation_round(eg_federation *f)
     round_state r = {.f = f};
     double start = eg_seconds();
     f->server.round = number - 1;
+    free(f->lost);
+    f->lost = NULL;
     r.selected = eg_cursor_selected(f->cursor, &r.n);
     f->round_loss = NAN;
-    if (!round_is_wanted(f))
+    if (!eg_chain_wants(&f->chain, &f->server, EG_TRAINING))
         return EG_OK;
     if (r.n == 0)
         return eg_run_write_skipped(f->folder, number, "no client has data");
     eg_status s = round_train(&r);
-    if (s == EG_OK && r.good < f->e->server.min_clients)
-        s = eg_run_write_skipped(f->folder, number, "too few uploads are good");
-    else if (s == EG_OK)
-        s = round_aggregate(&r);
-    if (s == EG_OK && r.good >= f->e->server.min_clients)
-        s = round_phase(&r);
+    if (s == EG_OK)
+        s = round_further(&r);
     f->bytes_up += r.bytes_up;
     f->bytes_down += r.bytes_down;
     f->round_loss = r.samples > 0 ? r.loss / r.samples : NAN;
     if (s == EG_OK)
         s = round_log(&r, number, eg_seconds() - start);
-    round_release(&r);
+    eg_bundle_free(r.down);
+    free(r.met);
     return s;
 }

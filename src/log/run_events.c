@@ -176,3 +176,26 @@ eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e)
 {
     return event_write(f, "end", event_end, e);
 }
+
+typedef struct event_number_note {
+    int64_t round, who;
+    const char *name;
+    double value;
+} event_number_note;
+
+static eg_status event_note_number(eg_json *event, const void *of)
+{
+    const event_number_note *e = of;
+    EG_TRY(event_int(event, "round", e->round));
+    EG_TRY(eg_json_set(event, "who",
+                       e->who < 0 ? eg_json_of_text("server") : eg_json_of_int(e->who)));
+    EG_TRY(event_text(event, "name", e->name));
+    return eg_json_set(event, "value", event_number(e->value));
+}
+
+eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const char *name,
+                            double value)
+{
+    return event_write(f, "note", event_note_number,
+                       &(event_number_note){round, who, name, value});
+}

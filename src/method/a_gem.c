@@ -22,30 +22,19 @@ static const eg_opt a_gem_opts[] = {
     EG_OPT_END,
 };
 
-/* Where its draws of EG_FOR_REPLAY begin: apart from those of other parts. */
-static const uint64_t a_gem_block = 5ull << 60;
-
-/* The memory's gradient, *reference [n_params]; NULL when the memory is empty. */
-static eg_status a_gem_look_back(const a_gem *a, eg_client *c, const float **reference)
+static eg_status a_gem_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    int64_t n = eg_memory_filled(c->memory);
-    float *x, *labels;
-    *reference = NULL;
-    n = n < a->samples ? n : a->samples;
-    if (n == 0)
-        return EG_OK;
-    EG_TRY(eg_client_rows(c, n, &x, &labels));
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
-    rng.block = a_gem_block + (c->step << 32);
-    eg_memory_draw(c->memory, &rng, &(eg_memory_rows){.n = n, .x = x, .labels = labels});
-    return eg_client_gradient_beside(c, reference);
+    (void)options, (void)in;
+    out->memory = true;
+    return EG_OK;
 }
 
 static eg_status a_gem_grad(void *self, eg_client *c)
 {
-    const float *r;
+    const a_gem *a = self;
+    const float *r; /* [n_params]; NULL while the memory is empty */
     size_t n = c->n_params;
-    EG_TRY(a_gem_look_back(self, c, &r));
+    EG_TRY(eg_client_replay_gradient(c, a->samples, 0, &r));
     double g_r = r ? eg_dot(c->grad, r, n) : 0;
     if (g_r >= 0)
         return EG_OK;
@@ -60,6 +49,6 @@ const eg_method eg_method_a_gem = {
     .help = "projects gradients that conflict with the client's own memory gradient",
     .size = sizeof(a_gem),
     .opts = a_gem_opts,
-    .needs_memory = true,
-    .grad = a_gem_grad,
+    .setup = a_gem_setup,
+    .client = {.grad = a_gem_grad},
 };

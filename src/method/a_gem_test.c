@@ -22,11 +22,8 @@ static const float *gradient_of_all(eg_client *c)
 {
     eg_memory_rows rows = eg_memory_get(c->memory);
     const float *gradient;
-    float *x, *labels;
-    assert_ok(eg_client_rows(c, rows.n, &x, &labels));
-    memcpy(x, rows.x, (size_t)rows.n * rows.sample * sizeof *x);
-    memcpy(labels, rows.labels, (size_t)rows.n * sizeof *labels);
-    assert_ok(eg_client_gradient_beside(c, &gradient));
+    const eg_rows all = {.n = rows.n, .x = rows.x, .labels = rows.labels};
+    assert_ok(eg_client_gradient(c, NULL, EG_TRAIN_FORM, &all, &gradient));
     return gradient;
 }
 
@@ -69,8 +66,10 @@ static eg_status after_grad(void *self, eg_client *c)
     return EG_OK;
 }
 
-static const eg_method before = {.name = "before", .help = "notes", .grad = before_grad};
-static const eg_method after = {.name = "after", .help = "checks", .grad = after_grad};
+static const eg_method before = {
+    .name = "before", .help = "notes", .client = {.grad = before_grad}};
+static const eg_method after = {
+    .name = "after", .help = "checks", .client = {.grad = after_grad}};
 
 static void test_gradients_are_projected_off_the_memorys(void **state)
 {

@@ -3,15 +3,9 @@
  */
 #include "method/past.h"
 
-static eg_status centralized_samples(void *self, eg_client *c)
-{
-    (void)self;
-    return eg_add_past_samples(c);
-}
-
 const eg_method eg_method_centralized = {
     .name = "centralized",
     .help = "every client alone, on all its data so far",
-    .personal = true,
-    .samples = centralized_samples,
+    .setup = eg_setup_personal,
+    .client = {.samples = eg_add_past_samples},
 };

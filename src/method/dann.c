@@ -27,10 +27,12 @@ static const eg_opt dann_opts[] = {
     EG_OPT_END,
 };
 
-static int64_t dann_side(const void *self, const eg_scenario *s)
+static eg_status dann_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)self;
-    return eg_scenario_n_tasks(s);
+    (void)options;
+    out->offers = EG_OFFERS_TASK_IDS;
+    out->side = in->scenario ? eg_scenario_n_tasks(in->scenario) : 1;
+    return EG_OK;
 }
 
 /* x to the last bit, with -lambda times the gradient: the difference is 0, its slope is not. */
@@ -78,8 +80,7 @@ const eg_method eg_method_dann = {
     .help = "features that do not tell tasks apart, by a domain head with reversed gradient",
     .size = sizeof(dann),
     .opts = dann_opts,
-    .needs = EG_OFFERS_TASK_IDS,
-    .side = dann_side,
+    .setup = dann_setup,
     .loss = dann_loss,
     .fill = dann_fill,
 };

@@ -78,8 +78,8 @@ static void regression_step(regression *r, double lr)
 static void regression_set(regression *r, const one_client *o)
 {
     const eg_params *p = eg_net_params(o->net);
-    const float *w = o->worker.param + eg_params_at(p, 0)->offset;
-    const float *b = o->worker.param + eg_params_at(p, 1)->offset;
+    const float *w = o->c->param + eg_params_at(p, 0)->offset;
+    const float *b = o->c->param + eg_params_at(p, 1)->offset;
     memset(r, 0, sizeof *r);
     assert_int_equal(eg_params_n(p), 2);
     for (int k = 0; k < CLASSES; k++) {
@@ -154,12 +154,14 @@ static void check_against_hand(const char *text, const char *set, const terms *t
     regression_set(&r, &o);
     one_client_train(&o);
     one_client_train(&o);
-    r.x = eg_bundle_find(o.kept, "memory.x", &n);
+    const eg_bundle *memory = one_client_kept(&o, "memory");
+    assert_non_null(memory);
+    r.x = eg_bundle_find(memory, "memory.x", &n);
     assert_int_equal(n, ROWS * DIM);
-    r.labels = eg_bundle_find(o.kept, "memory.labels", NULL);
+    r.labels = eg_bundle_find(memory, "memory.labels", NULL);
     regression_train(&r, t);
     check_model(&r, &o);
-    const float *logits = eg_bundle_find(o.kept, "memory.logits", &n);
+    const float *logits = eg_bundle_find(memory, "memory.logits", &n);
     assert_int_equal(n, ROWS * CLASSES);
     for (int i = 0; i < ROWS * CLASSES; i++)
         assert_near((double)logits[i], r.stored[i / CLASSES][i % CLASSES], 5e-6);

@@ -3,45 +3,67 @@
  *
  * Client: the loss gains alpha times the mean squared error, over rows and all classes, between
  * the logits of `batch` rows of the memory and those they were stored with, and beta times the
- * cross entropy of a second, independent draw of `batch` rows with their labels. Server: the
- * usual mean.
+ * cross entropy of a second, independent draw of `batch` rows with their labels. Each draw has
+ * a forward pass of its own, so that batch norm sees the batch, then each draw, by itself.
+ * Server: the usual mean.
  */
-#include "method/dark.h"
+#include <engram/method.h>
+#include <engram/op.h>
+
+typedef struct derpp {
+    double alpha, beta;
+    int64_t batch;
+} derpp;
 
 static const eg_opt derpp_opts[] = {
-    EG_OPT_REAL(eg_dark, alpha, 1, 0, 1e3, "weight of the stored logits"),
-    EG_OPT_REAL(eg_dark, beta, 0.5, 0, 1e3, "weight of the labels of a second draw"),
-    EG_OPT_INT(eg_dark, batch, 32, 1, 65536, "rows of each of the two draws from the memory"),
+    EG_OPT_REAL(derpp, alpha, 1, 0, 1e3, "weight of the stored logits"),
+    EG_OPT_REAL(derpp, beta, 0.5, 0, 1e3, "weight of the labels of a second draw"),
+    EG_OPT_INT(derpp, batch, 32, 1, 65536, "rows of each of the two draws from the memory"),
     EG_OPT_END,
 };
 
-static const eg_dark_names derpp_names = {
-    .x = "derpp.x",
-    .logits = "derpp.logits",
-    .second_x = "derpp.second_x",
-    .labels = "derpp.labels",
-    .block = 2ull << 60,
-    .second_block = 3ull << 60,
-};
+enum { DERPP_LOGITS, DERPP_LABELS }; /* its two draws */
 
-static eg_node *derpp_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
+static eg_status derpp_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    return eg_dark_loss(self, &derpp_names, c, g, loss);
+    const derpp *d = options;
+    (void)in;
+    out->memory = out->logits = true;
+    out->replays[DERPP_LOGITS] = (eg_replay){.rows = d->batch, .logits = true};
+    out->replays[DERPP_LABELS] = (eg_replay){.rows = d->batch, .labels = true};
+    return EG_OK;
 }
 
-static eg_status derpp_fill(void *self, eg_client *c)
+static eg_node *derpp_add(eg_graph *g, eg_node *loss, double factor, eg_node *term)
 {
-    return eg_dark_fill(self, &derpp_names, c);
+    return eg_add(g, loss, eg_affine(g, term, factor, 0));
+}
+
+/* A factor of 0 is no term at all, nor is there one while the memory is empty. */
+static eg_node *derpp_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
+{
+    const derpp *d = self;
+    if (d->alpha > 0) {
+        eg_replayed past = eg_client_replayed(c, g, DERPP_LOGITS);
+        if (past.n > 0)
+            loss = derpp_add(g, loss, d->alpha,
+                             eg_mse(g, eg_client_outputs(c, g, past.x), past.logits));
+    }
+    if (d->beta > 0) {
+        eg_replayed past = eg_client_replayed(c, g, DERPP_LABELS);
+        if (past.n > 0) {
+            eg_node *now = eg_client_counted(c, g, eg_client_outputs(c, g, past.x));
+            loss = derpp_add(g, loss, d->beta, eg_cross_entropy(g, now, past.labels, NULL));
+        }
+    }
+    return loss;
 }
 
 const eg_method eg_method_derpp = {
     .name = "derpp",
     .help = "DER++: holds logits of memory rows, and learns the labels of others again",
-    .size = sizeof(eg_dark),
+    .size = sizeof(derpp),
     .opts = derpp_opts,
-    .needs_memory = true,
-    .needs_logits = true,
-    .aside = eg_dark_aside,
+    .setup = derpp_setup,
     .loss = derpp_loss,
-    .fill = derpp_fill,
 };

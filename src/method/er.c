@@ -15,19 +15,12 @@ static const eg_opt er_opts[] = {
     EG_OPT_END,
 };
 
-static int64_t er_extra(void *self, eg_client *c)
+static eg_status er_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    const er *e = self;
-    int64_t there = eg_memory_filled(c->memory);
-    return there < e->batch ? there : e->batch;
-}
-
-static eg_status er_batch(void *self, eg_client *c, float *x, float *labels)
-{
-    const er *e = self;
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
-    rng.block = c->step << 32; /* each batch its own part of the stream */
-    eg_memory_draw(c->memory, &rng, &(eg_memory_rows){.n = e->batch, .x = x, .labels = labels});
+    const er *e = options;
+    (void)in;
+    out->memory = true;
+    out->replays[0] = (eg_replay){.rows = e->batch, .joins = true};
     return EG_OK;
 }
 
@@ -36,7 +29,5 @@ const eg_method eg_method_er = {
     .help = "replay: batches are joined by rows from the client's memory",
     .size = sizeof(er),
     .opts = er_opts,
-    .needs_memory = true,
-    .extra = er_extra,
-    .batch = er_batch,
+    .setup = er_setup,
 };

@@ -15,18 +15,17 @@
  */
 #include <engram/method.h>
 
-#include "base/base.h"
 #include "method/fisher.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct ewc {
     double lambda, gamma;
     int64_t samples;
-    const float *fisher, *anchor; /* [n_params] each; NULL before the first task ends */
-    float *own;                   /* [2, n_params]: both, if they are of this turn */
 } ewc;
+
+typedef struct ewc_client {
+    ewc is;
+    const float *fisher, *anchor; /* [n_params] each; NULL before the first task ends */
+} ewc_client;
 
 static const eg_opt ewc_opts[] = {
     EG_OPT_REAL(ewc, lambda, 100, 0, 1e9, "strength; lr * lambda * F must stay below 2"),
@@ -37,38 +36,66 @@ static const eg_opt ewc_opts[] = {
 
 static const char ewc_fisher[] = "ewc.fisher", ewc_anchor[] = "ewc.anchor";
 
-static eg_status ewc_recall(void *self, eg_client *c, const eg_bundle *from)
+static eg_status ewc_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    ewc *e = self;
-    size_t n, m;
-    e->fisher = eg_bundle_find(from, ewc_fisher, &n); /* borrowed for the turn */
-    e->anchor = eg_bundle_find(from, ewc_anchor, &m);
-    if (e->fisher && (n != c->n_params || m != c->n_params))
-        return eg_fail(EG_ESHAPE, "a Fisher of %zu values, not %zu", n, c->n_params);
+    (void)options, (void)in;
+    out->offers = EG_OFFERS_BOUNDARIES;
     return EG_OK;
 }
 
-static eg_status ewc_task_end(void *self, eg_client *c)
+static eg_status ewc_recall(ewc_client *e, eg_client *c)
 {
-    ewc *e = self;
-    int64_t n_spans;
-    if (e->lambda <= 0)
+    const eg_bundle *kept;
+    size_t n, m;
+    EG_TRY(eg_client_recall(c, "ewc", &kept));
+    if (!kept)
         return EG_OK;
-    const eg_span *spans = eg_scenario_spans(c->scenario, c->id, c->view.left, &n_spans);
-    EG_TRY(eg_alloc(2 * c->n_params, sizeof *e->own, &e->own));
-    EG_TRY(eg_fisher(c, spans, n_spans, e->samples, e->own));
-    for (size_t i = 0; e->fisher && i < c->n_params; i++)
-        e->own[i] += (float)e->gamma * e->fisher[i];
-    memcpy(e->own + c->n_params, c->param, c->n_params * sizeof *e->own);
-    e->fisher = e->own;
-    e->anchor = e->own + c->n_params;
+    e->fisher = eg_bundle_find(kept, ewc_fisher, &n);
+    e->anchor = eg_bundle_find(kept, ewc_anchor, &m);
+    if (!e->fisher || n != c->n_params || m != c->n_params)
+        return eg_fail(EG_EFORMAT, "a Fisher of %zu values, not %zu", n, c->n_params);
     return EG_OK;
+}
+
+static eg_status ewc_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
+{
+    (void)exchange, (void)from;
+    return ewc_recall(self, c);
+}
+
+/* Fills the record: the new Fisher and the new anchor. */
+static eg_status ewc_consolidate(const ewc_client *e, eg_client *c, eg_bundle *record)
+{
+    float *fisher;
+    int64_t n_spans;
+    const eg_span *spans = eg_scenario_spans(c->scenario, c->id, c->view.left, &n_spans);
+    EG_TRY(eg_bundle_room(record, ewc_fisher, eg_dims((int64_t)c->n_params), &fisher));
+    EG_TRY(eg_fisher(c, spans, n_spans, e->is.samples, fisher));
+    for (size_t i = 0; e->fisher && i < c->n_params; i++)
+        fisher[i] += (float)e->is.gamma * e->fisher[i];
+    return eg_bundle_add_flat(record, ewc_anchor, c->param, c->n_params);
+}
+
+static eg_status ewc_task(void *self, eg_client *c)
+{
+    ewc_client *e = self;
+    eg_bundle *record;
+    if (e->is.lambda <= 0 || c->view.left < 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_new(&record));
+    eg_status s = ewc_consolidate(e, c, record);
+    if (s != EG_OK) {
+        eg_bundle_free(record);
+        return s;
+    }
+    EG_TRY(eg_client_keep(c, "ewc", record));
+    return ewc_recall(e, c);
 }
 
 static eg_status ewc_grad(void *self, eg_client *c)
 {
-    const ewc *e = self;
-    const float lambda = (float)e->lambda;
+    const ewc_client *e = self;
+    const float lambda = (float)e->is.lambda;
     if (!e->fisher || lambda <= 0)
         return EG_OK;
     for (size_t i = 0; i < c->n_params; i++)
@@ -76,30 +103,14 @@ static eg_status ewc_grad(void *self, eg_client *c)
     return EG_OK;
 }
 
-static eg_status ewc_keep(void *self, eg_client *c, eg_bundle *to)
-{
-    const ewc *e = self;
-    if (!e->fisher)
-        return EG_OK;
-    EG_TRY(eg_bundle_add_flat(to, ewc_fisher, e->fisher, c->n_params));
-    return eg_bundle_add_flat(to, ewc_anchor, e->anchor, c->n_params);
-}
-
-static void ewc_fini(void *self)
-{
-    ewc *e = self;
-    free(e->own);
-}
-
 const eg_method eg_method_ewc = {
     .name = "ewc",
     .help = "holds what a client's earlier tasks need, by their Fisher information",
     .size = sizeof(ewc),
     .opts = ewc_opts,
-    .needs = EG_OFFERS_BOUNDARIES,
-    .grad = ewc_grad,
-    .task_end = ewc_task_end,
-    .keep = ewc_keep,
-    .recall = ewc_recall,
-    .fini = ewc_fini,
+    .setup = ewc_setup,
+    .client = {.size = sizeof(ewc_client),
+               .download = ewc_download,
+               .task = ewc_task,
+               .grad = ewc_grad},
 };

@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FED_A_GEM_PROJECT, FED_A_GEM_AVERAGE, FED_A_GEM_ROTATE, FED_A_GEM_PROJECT_SCALE };
 
@@ -28,13 +29,19 @@ typedef struct fed_a_gem {
     int refinement, when; /* when: of "conflict|always" */
     double rate;
     int aggregation; /* of "mean|cosine" */
-    /* client */
+} fed_a_gem;
+
+typedef struct fed_a_gem_client {
+    fed_a_gem is;
     const float *reference; /* borrowed from the download; NULL in the first round */
     double norm;            /* its square */
-    /* server */
+} fed_a_gem_client;
+
+typedef struct fed_a_gem_server {
+    fed_a_gem is;
     eg_mean mean;
-    float *global; /* r, once there is one */
-} fed_a_gem;
+    float *reference; /* [n_params]; NULL until there is one */
+} fed_a_gem_server;
 
 // clang-format off
 static const eg_opt fed_a_gem_opts[] = {
@@ -58,16 +65,27 @@ static const eg_opt fed_a_gem_opts[] = {
 };
 // clang-format on
 
-/* Where its draws of EG_FOR_REPLAY begin: apart from those of other parts, and of each other.
- */
-static const uint64_t fed_a_gem_rows_block = 4ull << 60, fed_a_gem_rate_block = 6ull << 60;
+enum { FED_A_GEM_REFERENCE = 1 };          /* its exchange */
+enum { FED_A_GEM_ROWS, FED_A_GEM_CHANCE }; /* its draws */
 
 static const char fed_a_gem_name[] = "fed_a_gem.reference";
 
-static eg_status fed_a_gem_download(void *self, eg_client *c, const eg_bundle *from)
+static eg_status fed_a_gem_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    fed_a_gem *a = self;
+    const fed_a_gem *a = options;
+    (void)in;
+    out->memory = true;
+    out->insert_once = a->variant == 1;
+    out->exchanges[0] = (eg_exchange){.name = "reference", .sum = true};
+    return EG_OK;
+}
+
+static eg_status fed_a_gem_download(void *self, eg_client *c, int exchange,
+                                    const eg_bundle *from)
+{
+    fed_a_gem_client *a = self;
     size_t n;
+    (void)exchange;
     a->reference = eg_bundle_find(from, fed_a_gem_name, &n);
     if (a->reference && n != c->n_params)
         return eg_fail(EG_ESHAPE, "the reference has %zu values, not %zu", n, c->n_params);
@@ -76,17 +94,10 @@ static eg_status fed_a_gem_download(void *self, eg_client *c, const eg_bundle *f
     return EG_OK;
 }
 
-static bool fed_a_gem_remembers_once(const void *self)
-{
-    const fed_a_gem *a = self;
-    return a->variant == 1;
-}
-
 /* Whether this batch's gradient is among those refined. */
 static bool fed_a_gem_is_drawn(const fed_a_gem *a, const eg_client *c)
 {
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
-    rng.block = fed_a_gem_rate_block + c->step;
+    eg_rng rng = eg_client_stream(c, FED_A_GEM_CHANCE);
     return a->rate >= 1 || eg_rng_unit(&rng) < a->rate;
 }
 
@@ -105,17 +116,17 @@ static void fed_a_gem_stretch(float *g, size_t n, double squared)
         fed_a_gem_scale(g, n, sqrt(squared / now));
 }
 
-static void fed_a_gem_refine(const fed_a_gem *a, float *g, size_t n, double g_r)
+static void fed_a_gem_refine(const fed_a_gem_client *a, float *g, size_t n, double g_r)
 {
     const float *r = a->reference;
-    bool keeps_length =
-        a->refinement == FED_A_GEM_ROTATE || a->refinement == FED_A_GEM_PROJECT_SCALE;
+    int how = a->is.refinement;
+    bool keeps_length = how == FED_A_GEM_ROTATE || how == FED_A_GEM_PROJECT_SCALE;
     double g_g = keeps_length ? eg_dot(g, g, n) : 0;
-    if (a->refinement == FED_A_GEM_PROJECT || a->refinement == FED_A_GEM_PROJECT_SCALE)
+    if (how == FED_A_GEM_PROJECT || how == FED_A_GEM_PROJECT_SCALE)
         eg_project_off(g, r, n, g_r, a->norm);
     else
         eg_kernels_get()->axpy(g, 1, r, n);
-    if (a->refinement == FED_A_GEM_AVERAGE)
+    if (how == FED_A_GEM_AVERAGE)
         fed_a_gem_scale(g, n, 0.5);
     if (keeps_length)
         fed_a_gem_stretch(g, n, g_g);
@@ -123,48 +134,41 @@ static void fed_a_gem_refine(const fed_a_gem *a, float *g, size_t n, double g_r)
 
 static eg_status fed_a_gem_grad(void *self, eg_client *c)
 {
-    const fed_a_gem *a = self;
+    const fed_a_gem_client *a = self;
     if (!a->reference || a->norm <= 0)
         return EG_OK;
     double g_r = eg_dot(c->grad, a->reference, c->n_params);
-    if ((g_r < 0 || a->when == 1) && fed_a_gem_is_drawn(a, c))
+    if ((g_r < 0 || a->is.when == 1) && fed_a_gem_is_drawn(&a->is, c))
         fed_a_gem_refine(a, c->grad, c->n_params, g_r);
     return EG_OK;
 }
 
-/* Both halves count rounds alike, so a client knows by itself that nothing is asked of it. */
-static bool fed_a_gem_is_due(const fed_a_gem *a, int64_t round)
-{
-    return (round + 1) % a->refresh == 0;
-}
-
-static bool fed_a_gem_wants_phase(void *self, eg_server *s)
-{
-    return fed_a_gem_is_due(self, s->round);
-}
-
 /* The gradient of the memory at the new global model. */
-static eg_status fed_a_gem_phase(void *self, eg_client *c, eg_bundle *to)
+static eg_status fed_a_gem_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
     const fed_a_gem *a = self;
-    int64_t n = eg_memory_filled(c->memory);
     const float *gradient;
-    float *x, *labels;
-    n = n < a->samples ? n : a->samples;
-    if (n == 0 || !fed_a_gem_is_due(a, c->round))
+    if (exchange != FED_A_GEM_REFERENCE)
         return EG_OK;
-    EG_TRY(eg_client_rows(c, n, &x, &labels));
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
-    rng.block = fed_a_gem_rows_block;
-    eg_memory_draw(c->memory, &rng, &(eg_memory_rows){.n = n, .x = x, .labels = labels});
-    EG_TRY(eg_client_gradient_beside(c, &gradient));
-    return eg_bundle_add_flat(to, fed_a_gem_name, gradient, c->n_params);
+    EG_TRY(eg_client_replay_gradient(c, a->samples, FED_A_GEM_ROWS, &gradient));
+    return gradient ? eg_bundle_add_flat(to, fed_a_gem_name, gradient, c->n_params) : EG_OK;
 }
 
-static eg_status fed_a_gem_begin(void *self, eg_server *s)
+static bool fed_a_gem_wants(void *self, eg_server *s, int exchange)
 {
-    fed_a_gem *a = self;
-    return eg_mean_init(&a->mean, s->n_params);
+    const fed_a_gem *a = self;
+    return exchange != FED_A_GEM_REFERENCE || (s->round + 1) % a->refresh == 0;
+}
+
+/* A client with an empty memory sends nothing. */
+static eg_status fed_a_gem_accept(void *self, eg_server *s, int exchange, int64_t client,
+                                  const eg_bundle *from)
+{
+    const float *gradient;
+    (void)self, (void)client;
+    if (exchange != FED_A_GEM_REFERENCE || eg_bundle_n(from) == 0)
+        return EG_OK;
+    return eg_server_flat(s, from, fed_a_gem_name, &gradient);
 }
 
 /* max(0, cos) of the angle between the client's update and descent along r. The update is
@@ -172,66 +176,85 @@ static eg_status fed_a_gem_begin(void *self, eg_server *s)
  * update.r < 0: the cosine is that with -r. */
 static double fed_a_gem_weight(void *self, eg_server *s, int64_t client, const eg_bundle *from)
 {
-    const fed_a_gem *a = self;
+    const fed_a_gem_server *a = self;
     const float *w = eg_bundle_find(from, "param", NULL);
     double u_r = 0, u_u = 0, r_r = 0;
     (void)client;
-    if (a->aggregation == 0 || !a->global || !w)
+    if (a->is.aggregation == 0 || !a->reference || !w)
         return 1;
     for (size_t i = 0; i < s->n_params; i++) {
-        double u = (double)w[i] - (double)s->param[i], r = (double)a->global[i];
+        double u = (double)w[i] - (double)s->param[i], r = (double)a->reference[i];
         u_r += u * r, u_u += u * u, r_r += r * r;
     }
     return u_r < 0 ? -u_r / (sqrt(u_u) * sqrt(r_r)) : 0;
 }
 
-static eg_status fed_a_gem_collect(void *self, eg_server *s, int64_t client,
+static eg_status fed_a_gem_collect(void *self, eg_server *s, int exchange, int64_t client,
                                    const eg_bundle *from)
 {
-    fed_a_gem *a = self;
-    size_t n;
-    (void)client;
-    const float *gradient = eg_bundle_find(from, fed_a_gem_name, &n);
-    return gradient && n == s->n_params ? eg_mean_add(&a->mean, gradient, 1) : EG_OK;
+    fed_a_gem_server *a = self;
+    (void)s, (void)client;
+    const float *gradient = eg_bundle_find(from, fed_a_gem_name, NULL);
+    return exchange == FED_A_GEM_REFERENCE && gradient ? eg_mean_add(&a->mean, gradient, 1)
+                                                       : EG_OK;
 }
 
-static eg_status fed_a_gem_end(void *self, eg_server *s)
+static eg_status fed_a_gem_finish(void *self, eg_server *s, int exchange)
 {
-    fed_a_gem *a = self;
+    fed_a_gem_server *a = self;
+    if (exchange != FED_A_GEM_REFERENCE)
+        return EG_OK;
     if (a->mean.weight > 0) {
-        if (!a->global)
-            EG_TRY(eg_alloc(s->n_params, sizeof *a->global, &a->global));
-        EG_TRY(eg_mean_get(&a->mean, a->global));
+        if (!a->reference)
+            EG_TRY(eg_alloc(s->n_params, sizeof *a->reference, &a->reference));
+        EG_TRY(eg_mean_get(&a->mean, a->reference));
     }
     eg_mean_reset(&a->mean);
     return EG_OK;
 }
 
-/* To clients and into checkpoints. */
-static eg_status fed_a_gem_send(void *self, eg_server *s, eg_bundle *to)
+static eg_status fed_a_gem_put(const fed_a_gem_server *a, const eg_server *s, eg_bundle *to)
 {
-    const fed_a_gem *a = self;
-    return a->global ? eg_bundle_add_flat(to, fed_a_gem_name, a->global, s->n_params) : EG_OK;
+    return a->reference ? eg_bundle_add_flat(to, fed_a_gem_name, a->reference, s->n_params)
+                        : EG_OK;
 }
 
-static eg_status fed_a_gem_load(void *self, eg_server *s, const eg_bundle *from)
+static eg_status fed_a_gem_send(void *self, eg_server *s, int exchange, eg_bundle *to)
 {
-    fed_a_gem *a = self;
-    size_t n;
-    const float *reference = eg_bundle_find(from, fed_a_gem_name, &n);
-    if (!reference)
+    return exchange == EG_TRAINING ? fed_a_gem_put(self, s, to) : EG_OK;
+}
+
+static eg_status fed_a_gem_save(void *self, eg_server *s)
+{
+    eg_bundle *record;
+    EG_TRY(eg_bundle_new(&record));
+    eg_status status = fed_a_gem_put(self, s, record);
+    if (status == EG_OK)
+        return eg_server_keep(s, "fed_a_gem", record);
+    eg_bundle_free(record);
+    return status;
+}
+
+static eg_status fed_a_gem_begin(void *self, eg_server *s)
+{
+    fed_a_gem_server *a = self;
+    const eg_bundle *kept;
+    const float *reference;
+    EG_TRY(eg_mean_init(&a->mean, s->n_params));
+    EG_TRY(eg_server_recall(s, "fed_a_gem", &kept));
+    if (!kept || eg_bundle_n(kept) == 0)
         return EG_OK;
-    if (n != s->n_params)
-        return eg_fail(EG_EFORMAT, "the checkpoint's reference has another size");
-    EG_TRY(eg_mean_add(&a->mean, reference, 1));
-    return fed_a_gem_end(self, s);
+    EG_TRY(eg_server_flat(s, kept, fed_a_gem_name, &reference));
+    EG_TRY(eg_alloc(s->n_params, sizeof *a->reference, &a->reference));
+    memcpy(a->reference, reference, s->n_params * sizeof *reference);
+    return EG_OK;
 }
 
 static void fed_a_gem_fini(void *self)
 {
-    fed_a_gem *a = self;
+    fed_a_gem_server *a = self;
     eg_mean_fini(&a->mean);
-    free(a->global);
+    free(a->reference);
 }
 
 const eg_method eg_method_fed_a_gem = {
@@ -239,18 +262,19 @@ const eg_method eg_method_fed_a_gem = {
     .help = "projects gradients that conflict with the clients' mean memory gradient",
     .size = sizeof(fed_a_gem),
     .opts = fed_a_gem_opts,
-    .needs_memory = true,
-    .remembers_once = fed_a_gem_remembers_once,
-    .download = fed_a_gem_download,
-    .grad = fed_a_gem_grad,
-    .phase = fed_a_gem_phase,
-    .begin = fed_a_gem_begin,
-    .send_all = fed_a_gem_send,
-    .weight = fed_a_gem_weight,
-    .wants_phase = fed_a_gem_wants_phase,
-    .phase_collect = fed_a_gem_collect,
-    .phase_end = fed_a_gem_end,
-    .save = fed_a_gem_send,
-    .load = fed_a_gem_load,
-    .fini = fed_a_gem_fini,
+    .setup = fed_a_gem_setup,
+    .client = {.size = sizeof(fed_a_gem_client),
+               .download = fed_a_gem_download,
+               .grad = fed_a_gem_grad,
+               .answer = fed_a_gem_answer},
+    .server = {.size = sizeof(fed_a_gem_server),
+               .fini = fed_a_gem_fini,
+               .begin = fed_a_gem_begin,
+               .wants = fed_a_gem_wants,
+               .send = fed_a_gem_send,
+               .accept = fed_a_gem_accept,
+               .weight = fed_a_gem_weight,
+               .collect = fed_a_gem_collect,
+               .finish = fed_a_gem_finish,
+               .save = fed_a_gem_save},
 };

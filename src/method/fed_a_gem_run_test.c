@@ -16,20 +16,34 @@ static struct {
     int64_t n, sample, n_checked, interval;
 } pool;
 
-static eg_status pool_phase(void *self, eg_client *c, eg_bundle *to)
+enum { POOL = 1 }; /* its exchange */
+
+static eg_status pool_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)self;
-    eg_memory_rows rows = eg_memory_get(c->memory);
-    EG_TRY(eg_bundle_add(to, "pool.x", eg_dims(rows.n, (int64_t)rows.sample), rows.x));
-    return eg_bundle_add(to, "pool.labels", eg_dims(rows.n), rows.labels);
+    (void)options, (void)in;
+    out->exchanges[POOL - 1].name = "pool";
+    return EG_OK;
 }
 
-static eg_status pool_collect(void *self, eg_server *s, int64_t client, const eg_bundle *from)
+static eg_status pool_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
+{
+    (void)self;
+    if (exchange != POOL)
+        return EG_OK;
+    eg_memory_rows rows = eg_memory_get(c->memory);
+    EG_TRY(eg_bundle_add(to, "pooling.x", eg_dims(rows.n, (int64_t)rows.sample), rows.x));
+    return eg_bundle_add(to, "pooling.labels", eg_dims(rows.n), rows.labels);
+}
+
+static eg_status pool_collect(void *self, eg_server *s, int exchange, int64_t client,
+                              const eg_bundle *from)
 {
     (void)self, (void)s;
     size_t n, n_x;
-    const float *labels = eg_bundle_find(from, "pool.labels", &n);
-    const float *x = eg_bundle_find(from, "pool.x", &n_x);
+    if (exchange != POOL)
+        return EG_OK;
+    const float *labels = eg_bundle_find(from, "pooling.labels", &n);
+    const float *x = eg_bundle_find(from, "pooling.x", &n_x);
     if (client == 0)
         pool.n = 0;
     pool.sample = (int64_t)(n_x / n);
@@ -52,7 +66,9 @@ static void pool_gradient(const eg_server *s, float *gradient)
                     eg_cross_entropy(g, eg_net_forward(s->net, g, x),
                                      eg_input(g, "labels", eg_dims(pool.n)), NULL));
     assert_ok(eg_compile(g, &plan));
-    assert_ok(eg_plan_bind(plan, eg_net_params(s->net), s->param, gradient, s->state));
+    /* The plan only reads them: the network has no statistics. */
+    assert_ok(eg_plan_bind(plan, eg_net_params(s->net), (float *)(uintptr_t)s->param, gradient,
+                           (float *)(uintptr_t)s->state));
     memcpy(eg_plan_input(plan, "x"), pool.x, (size_t)(pool.n * pool.sample) * sizeof *pool.x);
     memcpy(eg_plan_input(plan, "labels"), pool.labels, (size_t)pool.n * sizeof *pool.labels);
     assert_ok(eg_plan_run(plan));
@@ -60,14 +76,16 @@ static void pool_gradient(const eg_server *s, float *gradient)
     eg_graph_free(g);
 }
 
-/* Sees what the part before it sends, at the model that the phase was at. */
-static eg_status pool_send(void *self, eg_server *s, int64_t client, eg_bundle *to)
+/* Sees what the part before it sends, at the model that the exchange was at. */
+static eg_status pool_send(void *self, eg_server *s, int exchange, eg_bundle *to)
 {
     (void)self;
     size_t n;
+    if (exchange != EG_TRAINING)
+        return EG_OK;
     const float *r = eg_bundle_find(to, "fed_a_gem.reference", &n);
     assert_int_equal(r != NULL, s->round >= pool.interval);
-    if (!r || client != 0 || s->round % pool.interval != 0)
+    if (!r || s->round % pool.interval != 0)
         return EG_OK;
     float *wanted;
     double length = 0;
@@ -86,9 +104,9 @@ static eg_status pool_send(void *self, eg_server *s, int64_t client, eg_bundle *
 
 static const eg_method pooling = {.name = "pooling",
                                   .help = "checks the reference",
-                                  .phase = pool_phase,
-                                  .phase_collect = pool_collect,
-                                  .send = pool_send};
+                                  .setup = pool_setup,
+                                  .client = {.answer = pool_answer},
+                                  .server = {.collect = pool_collect, .send = pool_send}};
 
 static void test_the_reference_is_the_gradient_of_all_memories(void **state)
 {

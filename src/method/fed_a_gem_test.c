@@ -1,40 +1,27 @@
 /* fed_a_gem_test.c - refinements, rates and weights worked by hand, and the mean of references.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "test.h"
-
-#include <engram/method.h>
-
-#include <stdlib.h>
+#include "hand_client.h"
 
 extern const eg_method eg_method_fed_a_gem;
 
 static const eg_method *const method = &eg_method_fed_a_gem;
 
-/* A state with options "name", "value", ... up to NULL. */
-static void *state_with(const char *const *options)
-{
-    void *self = calloc(1, method->size);
-    assert_non_null(self);
-    eg_opts_init(method->opts, self);
-    for (; options && options[0]; options += 2)
-        assert_ok(eg_opts_set(method->opts, self, options[0], options[1]));
-    return self;
-}
+enum { REFERENCE = 1 }; /* its exchange */
 
 /* Applies the gradient hook to g [n] with reference r [n]. */
 static void refine(const char *const *options, size_t n, const float *r, float *g)
 {
-    void *self = state_with(options);
+    hand_client h;
     eg_bundle *down;
-    eg_client c = {.n_params = n, .grad = g};
+    hand_client_open(&h, method, options, n, NULL, g);
     assert_ok(eg_bundle_new(&down));
     if (r)
         assert_ok(eg_bundle_add_flat(down, "fed_a_gem.reference", r, n));
-    assert_ok(method->download(self, &c, down));
-    assert_ok(method->grad(self, &c));
+    assert_ok(method->client.download(h.self, h.c, EG_TRAINING, down));
+    assert_ok(method->client.grad(h.self, h.c));
     eg_bundle_free(down);
-    free(self);
+    hand_client_close(&h);
 }
 
 static void project(size_t n, const float *r, float *g)
@@ -120,22 +107,23 @@ static void test_opposite_gradients_leave_no_noise(void **state)
 /* How many of n conflicting gradients are projected, batch after batch. */
 static int64_t count_projected(const char *rate, uint64_t n)
 {
-    void *self = state_with((const char *const[]){"rate", rate, NULL});
     const float r[] = {1, 0};
+    float g[2];
     int64_t count = 0;
+    hand_client h;
     eg_bundle *down;
+    hand_client_open(&h, method, (const char *const[]){"rate", rate, NULL}, 2, NULL, g);
     assert_ok(eg_bundle_new(&down));
     assert_ok(eg_bundle_add_flat(down, "fed_a_gem.reference", r, 2));
     for (uint64_t step = 0; step < n; step++) {
-        float g[] = {-1, 1};
-        eg_client c = {
-            .n_params = 2, .grad = g, .step = step % 100, .round = (int64_t)step / 100};
-        assert_ok(method->download(self, &c, down));
-        assert_ok(method->grad(self, &c));
+        g[0] = -1, g[1] = 1;
+        h.c->step = step % 100, h.c->round = (int64_t)step / 100;
+        assert_ok(method->client.download(h.self, h.c, EG_TRAINING, down));
+        assert_ok(method->client.grad(h.self, h.c));
         count += g[0] > -0.5F;
     }
     eg_bundle_free(down);
-    free(self);
+    hand_client_close(&h);
     return count;
 }
 
@@ -153,35 +141,37 @@ static void test_the_rate_is_the_share_of_projected_gradients(void **state)
 static void test_the_reference_is_refreshed_every_so_many_rounds(void **state)
 {
     (void)state;
-    void *each = state_with(NULL);
-    void *third = state_with((const char *const[]){"refresh", "3", NULL});
+    hand_server each, third;
+    hand_server_open(&each, method, NULL, 2, NULL);
+    hand_server_open(&third, method, (const char *const[]){"refresh", "3", NULL}, 2, NULL);
     for (int64_t round = 0; round < 9; round++) {
-        eg_server s = {.round = round};
-        assert_true(method->wants_phase(each, &s));
-        assert_int_equal(method->wants_phase(third, &s), round % 3 == 2);
+        each.s.round = third.s.round = round;
+        assert_true(method->server.wants(each.self, &each.s, REFERENCE));
+        assert_int_equal(method->server.wants(third.self, &third.s, REFERENCE), round % 3 == 2);
+        assert_true(method->server.wants(third.self, &third.s, EG_TRAINING));
     }
-    free(each);
-    free(third);
+    hand_server_close(&each);
+    hand_server_close(&third);
 }
 
-static double weight_of(void *self, eg_server *s, const float param[2])
+static double weight_of(hand_server *h, const float param[2])
 {
     eg_bundle *up;
     assert_ok(eg_bundle_new(&up));
     assert_ok(eg_bundle_add_flat(up, "param", param, 2));
-    double weight = method->weight(self, s, 0, up);
+    double weight = method->server.weight(h->self, &h->s, 0, up);
     eg_bundle_free(up);
     return weight;
 }
 
 /* Gives the server a reference r. */
-static void server_learns(void *self, eg_server *s, const float r[2])
+static void server_learns(hand_server *h, const float r[2])
 {
     eg_bundle *b;
     assert_ok(eg_bundle_new(&b));
     assert_ok(eg_bundle_add_flat(b, "fed_a_gem.reference", r, 2));
-    assert_ok(method->phase_collect(self, s, 0, b));
-    assert_ok(method->phase_end(self, s));
+    assert_ok(method->server.collect(h->self, &h->s, REFERENCE, 0, b));
+    assert_ok(method->server.finish(h->self, &h->s, REFERENCE));
     eg_bundle_free(b);
 }
 
@@ -189,58 +179,101 @@ static void test_cosine_weights_favour_those_who_descend(void **state)
 {
     (void)state;
     float global[] = {1, 1};
-    eg_server s = {.n_params = 2, .param = global};
+    hand_server mean, cosine;
     const float down[] = {-2, -3}, aslant[] = {1, 0}, away[] = {2, 1}, stays[] = {1, 1};
-    void *mean = state_with(NULL);
-    void *cosine = state_with((const char *const[]){"aggregation", "cosine", NULL});
-    assert_ok(method->begin(mean, &s));
-    assert_ok(method->begin(cosine, &s));
-    assert_near(weight_of(cosine, &s, away), 1, 0); /* no reference yet */
-    server_learns(mean, &s, (const float[]){3, 4});
-    server_learns(cosine, &s, (const float[]){3, 4});
+    hand_server_open(&mean, method, NULL, 2, global);
+    hand_server_open(&cosine, method, (const char *const[]){"aggregation", "cosine", NULL}, 2,
+                     global);
+    assert_ok(method->server.begin(mean.self, &mean.s));
+    assert_ok(method->server.begin(cosine.self, &cosine.s));
+    assert_near(weight_of(&cosine, away), 1, 0); /* no reference yet */
+    server_learns(&mean, (const float[]){3, 4});
+    server_learns(&cosine, (const float[]){3, 4});
     /* updates (-3, -4), (0, -1), (1, 0), (0, 0) against (-3, -4), of length 5 */
-    assert_near(weight_of(cosine, &s, down), 1, 1e-12);
-    assert_near(weight_of(cosine, &s, aslant), 0.8, 1e-12);
-    assert_near(weight_of(cosine, &s, away), 0, 0);
-    assert_near(weight_of(cosine, &s, stays), 0, 0);
-    assert_near(weight_of(mean, &s, away), 1, 0);
-    server_learns(cosine, &s, (const float[]){0, 0});
-    assert_near(weight_of(cosine, &s, down), 0, 0); /* all zero: the core takes all alike */
-    method->fini(mean);
-    method->fini(cosine);
-    free(mean);
-    free(cosine);
+    assert_near(weight_of(&cosine, down), 1, 1e-12);
+    assert_near(weight_of(&cosine, aslant), 0.8, 1e-12);
+    assert_near(weight_of(&cosine, away), 0, 0);
+    assert_near(weight_of(&cosine, stays), 0, 0);
+    assert_near(weight_of(&mean, away), 1, 0);
+    server_learns(&cosine, (const float[]){0, 0});
+    assert_near(weight_of(&cosine, down), 0, 0); /* all zero: the core takes all alike */
+    hand_server_close(&mean);
+    hand_server_close(&cosine);
 }
 
+/* A client's answer, accepted and collected. */
+static void take(hand_server *h, int64_t client, const eg_bundle *from)
+{
+    assert_ok(method->server.accept(h->self, &h->s, REFERENCE, client, from));
+    assert_ok(method->server.collect(h->self, &h->s, REFERENCE, client, from));
+}
+
+/* What all are sent, in place of what the bundle held. */
+static void send_to(hand_server *h, eg_bundle *to)
+{
+    eg_bundle_clear(to);
+    assert_ok(method->server.send(h->self, &h->s, EG_TRAINING, to));
+}
+
+static void check_reference(const eg_bundle *b)
+{
+    size_t n;
+    const float *r = eg_bundle_find(b, "fed_a_gem.reference", &n);
+    assert_int_equal(n, 2);
+    assert_near((double)r[0], 4, 1e-6);
+    assert_near((double)r[1], 1, 1e-6);
+}
+
+/* And it outlives the process. */
 static void test_the_reference_is_the_plain_mean(void **state)
 {
     (void)state;
-    void *self = calloc(1, method->size);
-    assert_non_null(self);
-    eg_server s = {.n_params = 2};
+    hand_server h, later;
     eg_bundle *b;
-    size_t n;
+    hand_server_open(&h, method, NULL, 2, NULL);
+    hand_server_open(&later, method, NULL, 2, NULL);
     assert_ok(eg_bundle_new(&b));
-    assert_ok(method->begin(self, &s));
-    assert_ok(method->send_all(self, &s, b)); /* nothing to send before the first phase */
+    assert_ok(method->server.begin(h.self, &h.s));
+    send_to(&h, b); /* nothing to send before the first reference */
     assert_int_equal(eg_bundle_n(b), 0);
     const float clients[3][2] = {{1, 2}, {3, 4}, {8, -3}};
     for (int i = 0; i < 3; i++) {
         eg_bundle_clear(b);
         assert_ok(eg_bundle_add_flat(b, "fed_a_gem.reference", clients[i], 2));
-        assert_ok(method->phase_collect(self, &s, i, b));
+        take(&h, i, b);
     }
     eg_bundle_clear(b);
-    assert_ok(method->phase_collect(self, &s, 3, b)); /* an empty memory sends nothing */
-    assert_ok(method->phase_end(self, &s));
-    assert_ok(method->send_all(self, &s, b));
-    const float *r = eg_bundle_find(b, "fed_a_gem.reference", &n);
-    assert_int_equal(n, 2);
-    assert_near((double)r[0], 4, 1e-6);
-    assert_near((double)r[1], 1, 1e-6);
+    take(&h, 3, b); /* an empty memory sends nothing */
+    assert_ok(method->server.finish(h.self, &h.s, REFERENCE));
+    send_to(&h, b);
+    check_reference(b);
+    hand_server_save(&h, "fed_a_gem");
+    assert_ok(hand_server_go_on(&later, &h));
+    send_to(&later, b);
+    check_reference(b);
     eg_bundle_free(b);
-    method->fini(self);
-    free(self);
+    hand_server_close(&h);
+    hand_server_close(&later);
+}
+
+static void test_a_reference_of_another_length_is_refused(void **state)
+{
+    (void)state;
+    const float r[] = {1, 2, 3};
+    hand_server server;
+    hand_client client;
+    eg_bundle *b;
+    hand_server_open(&server, method, NULL, 2, NULL);
+    hand_client_open(&client, method, NULL, 2, NULL, NULL);
+    assert_ok(eg_bundle_new(&b));
+    assert_ok(eg_bundle_add_flat(b, "fed_a_gem.reference", r, 3));
+    assert_fails(method->server.accept(server.self, &server.s, REFERENCE, 0, b), EG_ESHAPE,
+                 "3 values, not 2");
+    assert_fails(method->client.download(client.self, client.c, EG_TRAINING, b), EG_ESHAPE,
+                 "3 values, not 2");
+    eg_bundle_free(b);
+    hand_server_close(&server);
+    hand_client_close(&client);
 }
 
 int main(void)
@@ -254,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_the_reference_is_refreshed_every_so_many_rounds),
         cmocka_unit_test(test_cosine_weights_favour_those_who_descend),
         cmocka_unit_test(test_the_reference_is_the_plain_mean),
+        cmocka_unit_test(test_a_reference_of_another_length_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

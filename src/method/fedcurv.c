@@ -27,16 +27,22 @@ typedef struct fedcurv_pair {
 typedef struct fedcurv {
     double lambda;
     int64_t samples;
-    /* client, all borrowed */
+} fedcurv;
+
+typedef struct fedcurv_client {
+    fedcurv is;
     fedcurv_pair all; /* from the server */
     fedcurv_pair own; /* its last upload */
     bool is_counted;  /* own is part of all */
-    /* server */
+} fedcurv_client;
+
+typedef struct fedcurv_server {
+    fedcurv is;
     float *fisher, *pull; /* [n_params], the sums; NULL before the first upload */
     int64_t round;        /* whose they are */
     int64_t *counted;     /* [n_counted]: clients that are in them */
     size_t n_counted, cap_counted;
-} fedcurv;
+} fedcurv_server;
 
 static const eg_opt fedcurv_opts[] = {
     EG_OPT_REAL(fedcurv, lambda, 1, 0, 1e9, "strength; 2 lr lambda sum F must stay below 2"),
@@ -65,18 +71,17 @@ static eg_status fedcurv_add(eg_bundle *to, fedcurv_pair p, size_t n_params)
     return eg_bundle_add_flat(to, fedcurv_pull, p.pull, n_params);
 }
 
-static eg_status fedcurv_recall(void *self, eg_client *c, const eg_bundle *from)
+static eg_status fedcurv_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
 {
-    fedcurv *f = self;
-    return fedcurv_find(from, c->n_params, &f->own);
-}
-
-static eg_status fedcurv_download(void *self, eg_client *c, const eg_bundle *from)
-{
-    fedcurv *f = self;
+    fedcurv_client *f = self;
+    const eg_bundle *kept;
     size_t n = 0;
-    const float *counted = eg_bundle_find(from, fedcurv_clients, &n); /* [n] */
+    (void)exchange;
+    EG_TRY(eg_client_recall(c, "fedcurv", &kept));
+    if (kept)
+        EG_TRY(fedcurv_find(kept, c->n_params, &f->own));
     EG_TRY(fedcurv_find(from, c->n_params, &f->all));
+    const float *counted = eg_bundle_find(from, fedcurv_clients, &n); /* [n] */
     f->is_counted = false;
     for (size_t i = 0; i < n; i++)
         f->is_counted |= counted[i] == (float)c->id;
@@ -87,10 +92,10 @@ static eg_status fedcurv_download(void *self, eg_client *c, const eg_bundle *fro
 
 static eg_status fedcurv_grad(void *self, eg_client *c)
 {
-    const fedcurv *f = self;
-    const float twice = (float)(2 * f->lambda);
+    const fedcurv_client *f = self;
+    const float twice = (float)(2 * f->is.lambda);
     const fedcurv_pair a = f->all, o = f->own;
-    if (!a.fisher || f->lambda <= 0)
+    if (!a.fisher || f->is.lambda <= 0)
         return EG_OK;
     if (f->is_counted)
         for (size_t i = 0; i < c->n_params; i++)
@@ -102,10 +107,13 @@ static eg_status fedcurv_grad(void *self, eg_client *c)
     return EG_OK;
 }
 
-static eg_status fedcurv_upload(void *self, eg_client *c, eg_bundle *to)
+/* What it uploads it also keeps, to take it off the sums. */
+static eg_status fedcurv_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
-    fedcurv *f = self;
+    const fedcurv *f = self;
     float *fisher, *pull;
+    eg_bundle *record;
+    (void)exchange;
     if (f->lambda <= 0)
         return EG_OK;
     EG_TRY(eg_bundle_room(to, fedcurv_fisher, eg_dims((int64_t)c->n_params), &fisher));
@@ -113,20 +121,17 @@ static eg_status fedcurv_upload(void *self, eg_client *c, eg_bundle *to)
     EG_TRY(eg_fisher(c, c->view.spans, c->view.n_spans, f->samples, fisher));
     for (size_t i = 0; i < c->n_params; i++)
         pull[i] = fisher[i] * c->param[i];
-    f->own = (fedcurv_pair){fisher, pull};
-    return EG_OK;
-}
-
-static eg_status fedcurv_keep(void *self, eg_client *c, eg_bundle *to)
-{
-    const fedcurv *f = self;
-    return fedcurv_add(to, f->own, c->n_params);
+    EG_TRY(eg_bundle_new(&record));
+    eg_status s = fedcurv_add(record, (fedcurv_pair){fisher, pull}, c->n_params);
+    if (s == EG_OK)
+        return eg_client_keep(c, "fedcurv", record);
+    eg_bundle_free(record);
+    return s;
 }
 
 /* The sums, and who is in them: a client leaves its own term out. */
-static eg_status fedcurv_send(void *self, eg_server *s, eg_bundle *to)
+static eg_status fedcurv_put(const fedcurv_server *f, const eg_server *s, eg_bundle *to)
 {
-    const fedcurv *f = self;
     float *clients;
     if (f->n_counted == 0)
         return EG_OK;
@@ -137,8 +142,14 @@ static eg_status fedcurv_send(void *self, eg_server *s, eg_bundle *to)
     return EG_OK;
 }
 
+static eg_status fedcurv_send(void *self, eg_server *s, int exchange, eg_bundle *to)
+{
+    (void)exchange;
+    return fedcurv_put(self, s, to);
+}
+
 /* Makes room for the sums of a round, or empties those of an earlier one. */
-static eg_status fedcurv_begin_sums(fedcurv *f, const eg_server *s)
+static eg_status fedcurv_begin_sums(fedcurv_server *f, const eg_server *s)
 {
     if (f->n_counted > 0 && f->round == s->round)
         return EG_OK;
@@ -153,14 +164,14 @@ static eg_status fedcurv_begin_sums(fedcurv *f, const eg_server *s)
     return EG_OK;
 }
 
-static eg_status fedcurv_count(fedcurv *f, int64_t client)
+static eg_status fedcurv_count(fedcurv_server *f, int64_t client)
 {
     EG_TRY(eg_grow(&f->counted, f->n_counted, &f->cap_counted, sizeof *f->counted));
     f->counted[f->n_counted++] = client;
     return EG_OK;
 }
 
-static void fedcurv_sum(fedcurv *f, fedcurv_pair p, size_t n_params)
+static void fedcurv_sum(fedcurv_server *f, fedcurv_pair p, size_t n_params)
 {
     for (size_t i = 0; i < n_params; i++) {
         f->fisher[i] += p.fisher[i];
@@ -168,11 +179,21 @@ static void fedcurv_sum(fedcurv *f, fedcurv_pair p, size_t n_params)
     }
 }
 
-static eg_status fedcurv_collect(void *self, eg_server *s, int64_t client,
+/* A client whose lambda is 0 sends none. */
+static eg_status fedcurv_accept(void *self, eg_server *s, int exchange, int64_t client,
+                                const eg_bundle *from)
+{
+    fedcurv_pair p;
+    (void)self, (void)exchange, (void)client;
+    return fedcurv_find(from, s->n_params, &p);
+}
+
+static eg_status fedcurv_collect(void *self, eg_server *s, int exchange, int64_t client,
                                  const eg_bundle *from)
 {
-    fedcurv *f = self;
+    fedcurv_server *f = self;
     fedcurv_pair p;
+    (void)exchange;
     EG_TRY(fedcurv_find(from, s->n_params, &p));
     if (!p.fisher)
         return EG_OK;
@@ -181,24 +202,35 @@ static eg_status fedcurv_collect(void *self, eg_server *s, int64_t client,
     return fedcurv_count(f, client);
 }
 
-static eg_status fedcurv_save(void *self, eg_server *s, eg_bundle *to)
+static eg_status fedcurv_save(void *self, eg_server *s)
 {
-    const fedcurv *f = self;
-    EG_TRY(fedcurv_send(self, s, to));
-    return f->n_counted ? eg_bundle_scalar(to, "fedcurv.round", (double)f->round) : EG_OK;
+    const fedcurv_server *f = self;
+    eg_bundle *record;
+    EG_TRY(eg_bundle_new(&record));
+    eg_status status = fedcurv_put(f, s, record);
+    if (status == EG_OK)
+        status = eg_bundle_scalar(record, "fedcurv.round", (double)f->round);
+    if (status == EG_OK)
+        return eg_server_keep(s, "fedcurv", record);
+    eg_bundle_free(record);
+    return status;
 }
 
-static eg_status fedcurv_load(void *self, eg_server *s, const eg_bundle *from)
+static eg_status fedcurv_begin(void *self, eg_server *s)
 {
-    fedcurv *f = self;
+    fedcurv_server *f = self;
+    const eg_bundle *kept;
     fedcurv_pair p;
     size_t n;
     double round;
-    EG_TRY(fedcurv_find(from, s->n_params, &p));
+    EG_TRY(eg_server_recall(s, "fedcurv", &kept));
+    if (!kept)
+        return EG_OK;
+    EG_TRY(fedcurv_find(kept, s->n_params, &p));
+    const float *clients = eg_bundle_find(kept, fedcurv_clients, &n);
     if (!p.fisher)
         return EG_OK;
-    const float *clients = eg_bundle_find(from, fedcurv_clients, &n);
-    if (!clients || !eg_bundle_scalar_of(from, "fedcurv.round", &round))
+    if (!clients || !eg_bundle_scalar_of(kept, "fedcurv.round", &round))
         return eg_fail(EG_EFORMAT, "the checkpoint's Fishers have no round or no clients");
     EG_TRY(fedcurv_begin_sums(f, s));
     fedcurv_sum(f, p, s->n_params);
@@ -210,7 +242,7 @@ static eg_status fedcurv_load(void *self, eg_server *s, const eg_bundle *from)
 
 static void fedcurv_fini(void *self)
 {
-    fedcurv *f = self;
+    fedcurv_server *f = self;
     free(f->fisher);
     free(f->pull);
     free(f->counted);
@@ -221,14 +253,15 @@ const eg_method eg_method_fedcurv = {
     .help = "holds each client to what the others' data need, by their Fisher information",
     .size = sizeof(fedcurv),
     .opts = fedcurv_opts,
-    .download = fedcurv_download,
-    .grad = fedcurv_grad,
-    .upload = fedcurv_upload,
-    .keep = fedcurv_keep,
-    .recall = fedcurv_recall,
-    .send_all = fedcurv_send,
-    .collect = fedcurv_collect,
-    .save = fedcurv_save,
-    .load = fedcurv_load,
-    .fini = fedcurv_fini,
+    .client = {.size = sizeof(fedcurv_client),
+               .download = fedcurv_download,
+               .grad = fedcurv_grad,
+               .answer = fedcurv_answer},
+    .server = {.size = sizeof(fedcurv_server),
+               .fini = fedcurv_fini,
+               .begin = fedcurv_begin,
+               .send = fedcurv_send,
+               .accept = fedcurv_accept,
+               .collect = fedcurv_collect,
+               .save = fedcurv_save},
 };

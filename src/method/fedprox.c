@@ -27,5 +27,5 @@ const eg_method eg_method_fedprox = {
     .help = "federated averaging with a proximal term",
     .size = sizeof(fedprox),
     .opts = fedprox_opts,
-    .grad = fedprox_grad, /* no .aggregate: the server's mean applies */
+    .client = {.grad = fedprox_grad},
 };

@@ -29,9 +29,10 @@ eg_status eg_fisher(eg_client *c, const eg_span *spans, int64_t n_spans, int64_t
     memset(out, 0, c->n_params * sizeof *out);
     for (int64_t i = 0; i < take; i++) {
         eg_sample s = fisher_sample(spans, i * n / take);
-        EG_TRY(eg_client_eval_gradient(c, &s, 1));
+        const float *g; /* [n_params] */
+        EG_TRY(eg_client_gradient(c, NULL, EG_EVAL_FORM, &(eg_rows){1, &s, NULL, NULL}, &g));
         for (size_t k = 0; k < c->n_params; k++)
-            out[k] += c->grad[k] * c->grad[k];
+            out[k] += g[k] * g[k];
     }
     for (size_t k = 0; take > 0 && k < c->n_params; k++)
         out[k] /= (float)take;

@@ -10,8 +10,8 @@
 
 #include <engram/method.h>
 
-/* The Fisher of samples of the spans at the client's model, into out [n_params]; c->grad is
- * overwritten. take: how many of the samples, evenly spread over the spans; 0: all of them. */
+/* The Fisher of samples of the spans at the client's model, into out [n_params]. take: how many
+ * of the samples, evenly spread over the spans; 0: all of them. */
 eg_status eg_fisher(eg_client *c, const eg_span *spans, int64_t n_spans, int64_t take,
                     float *out);
 

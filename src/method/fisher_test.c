@@ -20,8 +20,8 @@ static void add_squares(const one_client *o, eg_sample s, double w2[CLASSES * DI
                         double b2[CLASSES])
 {
     const eg_params *p = eg_net_params(o->net);
-    const float *w = o->worker.param + eg_params_at(p, 0)->offset;
-    const float *b = o->worker.param + eg_params_at(p, 1)->offset;
+    const float *w = o->c->param + eg_params_at(p, 0)->offset;
+    const float *b = o->c->param + eg_params_at(p, 1)->offset;
     float x[DIM], label;
     double z[CLASSES], sum = 0;
     eg_feed_train(&o->feed, &s, 1, NULL, x, &label);
@@ -57,7 +57,7 @@ static void check_closed_form(int64_t take, int64_t expected)
     float *fisher;
     double w2[CLASSES * DIM] = {0}, b2[CLASSES] = {0};
     assert_ok(eg_params_alloc(p, &fisher));
-    assert_ok(eg_fisher(&o.worker.client, halves, 2, take, fisher));
+    assert_ok(eg_fisher(o.c, halves, 2, take, fisher));
     for (int64_t i = 0; i < expected; i++)
         add_squares(&o, (eg_sample){spans->task, spans->ids[i * N / expected]}, w2, b2);
     for (int i = 0; i < CLASSES * DIM; i++)
@@ -85,7 +85,7 @@ static void check_against_norms(const char *text)
     enum { TAKEN = 4 };
     one_client o;
     one_client_open(&o, text, NULL);
-    eg_client *c = &o.worker.client;
+    eg_client *c = o.c;
     int64_t n_spans;
     const eg_span *spans = eg_scenario_spans(o.feed.scenario, 0, 0, &n_spans);
     float *fisher, *again, norms[TAKEN], *before;
@@ -105,7 +105,8 @@ static void check_against_norms(const char *text)
     assert_memory_equal(fisher, again, c->n_params * sizeof *fisher);
     if (c->n_state)
         assert_memory_equal(before, c->state, c->n_state * sizeof *before);
-    assert_ok(eg_client_look(c, samples, TAKEN, &(eg_look){.norms = norms}));
+    assert_ok(eg_client_look(c, NULL, &(eg_rows){.n = TAKEN, .samples = samples},
+                             &(eg_look){.norms = norms}));
     for (size_t i = 0; i < c->n_params; i++)
         sum += (double)fisher[i];
     for (int i = 0; i < TAKEN; i++)
@@ -134,8 +135,8 @@ static void test_no_samples_have_none(void **state)
     float *fisher;
     assert_ok(eg_params_alloc(eg_net_params(o.net), &fisher));
     fisher[0] = 7;
-    assert_ok(eg_fisher(&o.worker.client, NULL, 0, 0, fisher));
-    for (size_t i = 0; i < o.worker.client.n_params; i++)
+    assert_ok(eg_fisher(o.c, NULL, 0, 0, fisher));
+    for (size_t i = 0; i < o.c->n_params; i++)
         assert_true(fisher[i] == 0);
     free(fisher);
     one_client_close(&o);

@@ -3,15 +3,22 @@
  */
 #include <engram/method.h>
 
-static bool fixed_wants_round(void *self, eg_server *s)
+static eg_status fixed_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)self;
+    (void)options, (void)in;
+    out->offers = EG_OFFERS_COMMON_TASKS;
+    return EG_OK;
+}
+
+static bool fixed_wants(void *self, eg_server *s, int exchange)
+{
+    (void)self, (void)exchange;
     return eg_scenario_period(s->scenario, s->round) <= 1;
 }
 
 const eg_method eg_method_fixed = {
     .name = "fixed",
     .help = "trains in the first task only",
-    .needs = EG_OFFERS_COMMON_TASKS,
-    .wants_round = fixed_wants_round,
+    .setup = fixed_setup,
+    .server = {.wants = fixed_wants},
 };

@@ -3,14 +3,8 @@
  */
 #include "method/past.h"
 
-static eg_status joint_samples(void *self, eg_client *c)
-{
-    (void)self;
-    return eg_add_past_samples(c);
-}
-
 const eg_method eg_method_joint = {
     .name = "joint",
     .help = "all data so far on every client, and the mean of their models",
-    .samples = joint_samples,
+    .client = {.samples = eg_add_past_samples},
 };

@@ -1,10 +1,10 @@
 /* local.c - no federation: every client trains its own model on its own stream.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <engram/method.h>
+#include "method/past.h"
 
 const eg_method eg_method_local = {
     .name = "local",
     .help = "every client alone, without aggregation",
-    .personal = true,
+    .setup = eg_setup_personal,
 };

@@ -1,4 +1,4 @@
-/* past.h - training on all data so far: what the upper bounds share.
+/* past.h - what the bounds share: all data so far, models of one's own.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EG_PAST_H
@@ -6,9 +6,19 @@
 
 #include <engram/method.h>
 
-/* Adds the samples of every stage the client has been in before this one. */
-static inline eg_status eg_add_past_samples(eg_client *c)
+/* A setup that wishes for nothing but that every client keeps its own model. */
+static inline eg_status eg_setup_personal(const void *options, const eg_setting *in,
+                                          eg_wishes *out)
 {
+    (void)options, (void)in;
+    out->personal = true;
+    return EG_OK;
+}
+
+/* A samples hook: adds those of every stage the client has been in before this one. */
+static inline eg_status eg_add_past_samples(void *self, eg_client *c)
+{
+    (void)self;
     for (int64_t stage = 0; stage < c->view.stage; stage++) {
         int64_t n;
         const eg_span *spans = eg_scenario_spans(c->scenario, c->id, stage, &n);

@@ -31,30 +31,33 @@ static double pim_weight(eg_emphasis e, int64_t p)
     return e == EG_EMPHASIS_LATE_WEIGHT ? (double)p : 1 / (double)p;
 }
 
-static void pim_step(eg_client *c, const eg_pim *how, const float *w)
+static void pim_step(const eg_pim *how, eg_learner *v, const float *gradient, const float *w)
 {
     float lr = (float)how->lr, pull = (float)how->pull;
-    for (size_t i = 0; i < c->n_params; i++)
-        c->param[i] -= lr * (c->grad[i] + pull * (c->param[i] - w[i]));
+    for (size_t i = 0; i < v->n_params; i++)
+        v->param[i] -= lr * (gradient[i] + pull * (v->param[i] - w[i]));
 }
 
-static eg_status pim_batch(eg_client *c, const eg_pim *how, const float *w,
-                           const eg_sample *samples, int64_t n, float *norms)
+static eg_status pim_batch(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
+                           const eg_rows *rows, float *norms)
 {
-    EG_TRY(eg_client_look(c, samples, n, &(eg_look){.norms = norms}));
-    EG_TRY(eg_client_gradient(c, samples, n));
-    pim_step(c, how, w);
+    const eg_point at = {v->param, v->state};
+    const float *gradient;
+    EG_TRY(eg_client_look(c, &at, rows, &(eg_look){.norms = norms}));
+    EG_TRY(eg_client_gradient(c, &at, EG_TRAIN_FORM, rows, &gradient));
+    pim_step(how, v, gradient, w);
     c->step++;
     return EG_OK;
 }
 
-static eg_status pim_epoch(eg_client *c, const eg_pim *how, const float *w, pim_work *k,
-                           int64_t n)
+static eg_status pim_epoch(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
+                           const pim_work *k, int64_t n)
 {
     int64_t size = c->train->batch;
-    for (int64_t at = 0; at < n; at += size)
-        EG_TRY(
-            pim_batch(c, how, w, k->picked + at, n - at < size ? n - at : size, k->norms + at));
+    for (int64_t at = 0; at < n; at += size) {
+        eg_rows rows = {.n = n - at < size ? n - at : size, .samples = k->picked + at};
+        EG_TRY(pim_batch(c, how, v, w, &rows, k->norms + at));
+    }
     return EG_OK;
 }
 
@@ -91,7 +94,7 @@ static eg_status pim_open(pim_work *k, int64_t n)
     return eg_alloc((size_t)n, sizeof *k->norms, &k->norms);
 }
 
-eg_status eg_pim_train(eg_client *c, const eg_pim *how, const float *w,
+eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
                        const eg_sample *samples, int64_t n, double *scores)
 {
     pim_work k = {0};
@@ -100,7 +103,7 @@ eg_status eg_pim_train(eg_client *c, const eg_pim *how, const float *w,
     c->step = 1ull << 41;
     for (int64_t p = 1; p <= how->epochs && s == EG_OK; p++) {
         pim_shuffle(c, p, samples, n, &k);
-        s = pim_epoch(c, how, w, &k, n);
+        s = pim_epoch(c, how, v, w, &k, n);
         if (s == EG_OK)
             s = pim_add(c, how, p, &k, n, scores);
     }
@@ -114,20 +117,10 @@ eg_status eg_pim_train(eg_client *c, const eg_pim *how, const float *w,
 eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_sample *samples, int64_t n,
                        double *scores)
 {
-    float *param = NULL, *state = NULL;
-    eg_status s = eg_alloc(c->n_params, sizeof *param, &param);
-    if (s == EG_OK)
-        s = eg_alloc(c->n_state, sizeof *state, &state);
-    if (s == EG_OK) {
-        memcpy(param, c->param, c->n_params * sizeof *param);
-        if (state)
-            memcpy(state, c->state, c->n_state * sizeof *state);
-        s = eg_pim_train(c, how, param, samples, n, scores);
-        memcpy(c->param, param, c->n_params * sizeof *param);
-        if (state)
-            memcpy(c->state, state, c->n_state * sizeof *state);
-    }
-    free(param);
-    free(state);
-    return s;
+    eg_learner *v;
+    EG_TRY(eg_worker_learner(c->worker, "re_fed.personal", eg_net_params(c->net), &v));
+    memcpy(v->param, c->param, c->n_params * sizeof *v->param);
+    if (c->n_state)
+        memcpy(v->state, c->state, c->n_state * sizeof *v->state);
+    return eg_pim_train(c, how, v, c->param, samples, n, scores);
 }

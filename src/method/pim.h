@@ -25,16 +25,15 @@ typedef struct eg_pim {
 /* q(lambda) = (1 - lambda) / (2 lambda). */
 double eg_pim_pull(double lambda);
 
-/* Trains v, which is c->param and starts as w, on n samples (Eq. 3 with the mean gradient of
- * each batch):
+/* Trains v, which starts where it stands, on n samples (Eq. 3 with the mean gradient of each
+ * batch):
  *     v <- v - eta (gradient + q(lambda) (v - w)).
  * Just before its batch's step every sample's squared gradient norm is taken (Eq. 4), in eval
- * form, and added to scores [n] with the epoch's weight. Leaves c->param and c->state moved and
- * c->step as it was. */
-eg_status eg_pim_train(eg_client *c, const eg_pim *how, const float *w,
+ * form, and added to scores [n] with the epoch's weight. */
+eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
                        const eg_sample *samples, int64_t n, double *scores);
 
-/* The same, with c->param and c->state put back as they were: w is c->param. */
+/* The same with a model that starts as the client's, which is also w and stays as it is. */
 eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_sample *samples, int64_t n,
                        double *scores);
 

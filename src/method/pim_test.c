@@ -36,6 +36,16 @@ static weights weights_of(const one_client *k, const float *param)
     return v;
 }
 
+/* A model of its own that starts as the client's. */
+static eg_learner *learner_of(one_client *k)
+{
+    eg_learner *v;
+    assert_ok(eg_worker_learner(&k->worker, "test.v", eg_net_params(k->net), &v));
+    assert_int_equal(v->n_params, k->c->n_params);
+    memcpy(v->param, k->c->param, v->n_params * sizeof *v->param);
+    return v;
+}
+
 /* Adds one sample's gradient times `share` to g and returns its squared norm. */
 static double add_gradient(const weights *v, const float *x, int label, double share,
                            weights *g)
@@ -110,17 +120,16 @@ static void check_by_hand(int64_t epochs, eg_emphasis emphasis, double (*weight)
     one_client_samples(&k, 0, N, samples);
     eg_pim how = {epochs, 0.3, eg_pim_pull(0.2), emphasis};
     weights v = by_hand(&k, &how, samples, weight, want);
-    float *w = calloc(k.c->n_params, sizeof *w);
-    assert_non_null(w);
-    memcpy(w, k.c->param, k.c->n_params * sizeof *w);
-    assert_ok(eg_pim_train(k.c, &how, w, samples, N, have));
-    weights got = weights_of(&k, k.c->param);
+    weights w = weights_of(&k, k.c->param);
+    eg_learner *trained = learner_of(&k);
+    assert_ok(eg_pim_train(k.c, &how, trained, k.c->param, samples, N, have));
+    weights got = weights_of(&k, trained->param), after = weights_of(&k, k.c->param);
+    assert_memory_equal(&w, &after, sizeof w); /* the client's own stays */
     for (int i = 0; i < CLASSES; i++)
         for (int j = 0; j <= DIM; j++)
             assert_near(got.w[i][j], v.w[i][j], 2e-6);
     for (int i = 0; i < N; i++)
         assert_near(have[i], want[i], 2e-5 * want[i]);
-    free(w);
     one_client_close(&k);
 }
 
@@ -150,14 +159,11 @@ static double distance(double lambda, double lr)
     double scores[N] = {0}, most = 0;
     one_client_open(&k, regression, NULL);
     one_client_samples(&k, 0, N, samples);
-    float *w = calloc(k.c->n_params, sizeof *w);
-    assert_non_null(w);
-    memcpy(w, k.c->param, k.c->n_params * sizeof *w);
-    assert_ok(eg_pim_train(k.c, &(eg_pim){10, lr, eg_pim_pull(lambda), EG_EMPHASIS_EARLY}, w,
-                           samples, N, scores));
+    eg_learner *v = learner_of(&k);
+    assert_ok(eg_pim_train(k.c, &(eg_pim){10, lr, eg_pim_pull(lambda), EG_EMPHASIS_EARLY}, v,
+                           k.c->param, samples, N, scores));
     for (size_t i = 0; i < k.c->n_params; i++)
-        most = fmax(most, fabs((double)(k.c->param[i] - w[i])));
-    free(w);
+        most = fmax(most, fabs((double)(v->param[i] - k.c->param[i])));
     one_client_close(&k);
     return most;
 }
@@ -174,13 +180,16 @@ static void test_small_lambda_stays_at_the_global_model(void **state)
 }
 
 /* The gradient of one batch of an epoch's order. */
-static void batch_gradient(one_client *k, const eg_sample *samples, const int64_t *order,
-                           int64_t rows)
+static const float *batch_gradient(one_client *k, const eg_sample *samples,
+                                   const int64_t *order, int64_t rows)
 {
     eg_sample picked[N];
+    const float *gradient;
     for (int64_t i = 0; i < rows; i++)
         picked[i] = samples[order[i]];
-    assert_ok(eg_client_gradient(k->c, picked, rows));
+    assert_ok(eg_client_gradient(k->c, NULL, EG_TRAIN_FORM,
+                                 &(eg_rows){.n = rows, .samples = picked}, &gradient));
+    return gradient;
 }
 
 /* Descent with the optimiser on the batches that the model saw. */
@@ -196,10 +205,9 @@ static void descend(one_client *k, const eg_sample *samples, int64_t epochs)
         for (int64_t i = 0; i < N; i++)
             order[i] = i;
         eg_rng_shuffle(&rng, N, order);
-        for (int64_t at = 0; at < N; at += 8) {
-            batch_gradient(k, samples, order + at, N - at < 8 ? N - at : 8);
-            eg_optimizer_step(o, k->c->param, k->c->grad);
-        }
+        for (int64_t at = 0; at < N; at += 8)
+            eg_optimizer_step(o, k->c->param,
+                              batch_gradient(k, samples, order + at, N - at < 8 ? N - at : 8));
     }
     eg_optimizer_free(o);
 }
@@ -213,19 +221,16 @@ static void test_lambda_towards_one_is_local_training(void **state)
     one_client_open(&a, regression, NULL);
     one_client_open(&b, regression, NULL);
     one_client_samples(&a, 0, N, samples);
-    float *w = calloc(a.c->n_params, sizeof *w);
-    assert_non_null(w);
-    memcpy(w, a.c->param, a.c->n_params * sizeof *w);
-    assert_ok(eg_pim_train(a.c, &(eg_pim){5, 0.1, eg_pim_pull(1 - 1e-9), EG_EMPHASIS_EARLY}, w,
-                           samples, N, scores));
+    eg_learner *v = learner_of(&a);
+    assert_ok(eg_pim_train(a.c, &(eg_pim){5, 0.1, eg_pim_pull(1 - 1e-9), EG_EMPHASIS_EARLY}, v,
+                           a.c->param, samples, N, scores));
     descend(&b, samples, 5);
     double moved = 0;
     for (size_t i = 0; i < a.c->n_params; i++) {
-        assert_near((double)a.c->param[i], (double)b.c->param[i], 1e-6);
-        moved = fmax(moved, fabs((double)(a.c->param[i] - w[i])));
+        assert_near((double)v->param[i], (double)b.c->param[i], 1e-6);
+        moved = fmax(moved, fabs((double)(v->param[i] - a.c->param[i])));
     }
     assert_true(moved > 0.05);
-    free(w);
     one_client_close(&a);
     one_client_close(&b);
 }

@@ -37,12 +37,15 @@ typedef struct re_fed {
     int64_t size, epochs, every;
     double lambda, lr;
     int emphasis, policy;
-    /* client */
+} re_fed;
+
+typedef struct re_fed_client {
+    re_fed is;
     eg_sample *cache; /* [n_cache], the most wanted first */
     int64_t n_cache;
     int64_t ranked; /* stages before this one are in the cache, or gone */
     int64_t seen;   /* samples that a reservoir was offered */
-} re_fed;
+} re_fed_client;
 
 // clang-format off
 static const eg_opt re_fed_opts[] = {
@@ -65,12 +68,13 @@ static eg_pim re_fed_pim(const re_fed *r, const eg_train_opts *train)
                     .emphasis = (eg_emphasis)r->emphasis};
 }
 
-static eg_status re_fed_check(const void *self, const eg_scenario *s,
-                              const eg_train_opts *train)
+static eg_status re_fed_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    const re_fed *r = self;
-    eg_pim pim = re_fed_pim(r, train);
-    if (!r->every && !(eg_scenario_offers(s) & EG_OFFERS_BOUNDARIES))
+    const re_fed *r = options;
+    const eg_scenario *s = in->scenario;
+    eg_pim pim = re_fed_pim(r, in->train);
+    (void)out;
+    if (s && !r->every && !(eg_scenario_offers(s) & EG_OFFERS_BOUNDARIES))
         return eg_fail(
             EG_ENOTSUP,
             "ranks the cache when a task begins, and scenario '%s' does not announce "
@@ -108,7 +112,7 @@ static void re_fed_take_stage(const re_fed *r, const eg_client *c, int64_t stage
 }
 
 /* How many samples the stages from `ranked` on to this one brought. */
-static int64_t re_fed_waiting(const re_fed *r, const eg_client *c)
+static int64_t re_fed_waiting(const re_fed_client *r, const eg_client *c)
 {
     int64_t n = 0, n_spans;
     for (int64_t stage = r->ranked; stage < c->view.stage; stage++) {
@@ -136,7 +140,8 @@ static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sam
     if (r->policy == RE_FED_LOSS) {
         s = eg_alloc((size_t)n, sizeof *losses, &losses);
         if (s == EG_OK)
-            s = eg_client_look(c, candidates, n, &(eg_look){.losses = losses});
+            s = eg_client_look(c, NULL, &(eg_rows){.n = n, .samples = candidates},
+                               &(eg_look){.losses = losses});
         for (int64_t i = 0; i < n && s == EG_OK; i++)
             scores[i] = (double)losses[i];
     } else {
@@ -168,7 +173,8 @@ static eg_status re_fed_order_herding(eg_client *c, const eg_sample *candidates,
     float *scratch;
     EG_TRY(eg_alloc(rows * (size_t)d + rows + sample, sizeof *scratch, &scratch));
     float *features = scratch, *labels = features + rows * (size_t)d, *x = labels + rows;
-    eg_status s = eg_client_look(c, candidates, n, &(eg_look){.features = features});
+    eg_status s = eg_client_look(c, NULL, &(eg_rows){.n = n, .samples = candidates},
+                                 &(eg_look){.features = features});
     re_fed_labels(c, candidates, n, x, labels);
     if (s == EG_OK)
         s = eg_choose_herding(features, labels, n, d, room, order);
@@ -177,28 +183,29 @@ static eg_status re_fed_order_herding(eg_client *c, const eg_sample *candidates,
 }
 
 /* Fills order with the candidates to keep, the most wanted first; *kept: how many. */
-static eg_status re_fed_order(re_fed *r, eg_client *c, const eg_sample *candidates, int64_t n,
-                              int64_t *order, int64_t *kept)
+static eg_status re_fed_order(re_fed_client *r, eg_client *c, const eg_sample *candidates,
+                              int64_t n, int64_t *order, int64_t *kept)
 {
-    int64_t room = re_fed_room(r, c);
+    int64_t room = re_fed_room(&r->is, c);
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
     rng.block = 1ull << 62;
     *kept = n < room ? n : room;
-    if (r->policy == RE_FED_RESERVOIR) {
+    if (r->is.policy == RE_FED_RESERVOIR) {
         *kept = eg_choose_reservoir(&rng, r->n_cache, r->seen, n, room, order);
         r->seen += n - r->n_cache;
         return EG_OK;
     }
-    if (n <= room || room == 0 || r->policy == RE_FED_RANDOM) {
+    if (n <= room || room == 0 || r->is.policy == RE_FED_RANDOM) {
         eg_choose_random(&rng, n, order);
         return EG_OK;
     }
-    return r->policy == RE_FED_HERDING ? re_fed_order_herding(c, candidates, n, room, order)
-                                       : re_fed_order_scores(r, c, candidates, n, order);
+    return r->is.policy == RE_FED_HERDING
+               ? re_fed_order_herding(c, candidates, n, room, order)
+               : re_fed_order_scores(&r->is, c, candidates, n, order);
 }
 
 /* Ranks what the client has from before this stage, and caches the best. */
-static eg_status re_fed_rank(re_fed *r, eg_client *c)
+static eg_status re_fed_rank(re_fed_client *r, eg_client *c)
 {
     size_t most = (size_t)(r->n_cache + re_fed_waiting(r, c));
     int64_t n = r->n_cache, kept = 0, *order = NULL;
@@ -207,7 +214,7 @@ static eg_status re_fed_rank(re_fed *r, eg_client *c)
     if (n > 0)
         memcpy(candidates, r->cache, (size_t)n * sizeof *candidates);
     for (int64_t stage = r->ranked; stage < c->view.stage; stage++)
-        re_fed_take_stage(r, c, stage, candidates, &n);
+        re_fed_take_stage(&r->is, c, stage, candidates, &n);
     eg_status s = eg_alloc((size_t)n, sizeof *order, &order);
     if (s == EG_OK)
         s = re_fed_order(r, c, candidates, n, order, &kept);
@@ -224,10 +231,10 @@ static eg_status re_fed_rank(re_fed *r, eg_client *c)
     return s;
 }
 
-static eg_status re_fed_task_begin(void *self, eg_client *c)
+static eg_status re_fed_task(void *self, eg_client *c)
 {
-    re_fed *r = self;
-    return r->every ? EG_OK : re_fed_rank(r, c);
+    re_fed_client *r = self;
+    return r->is.every ? EG_OK : re_fed_rank(r, c);
 }
 
 /* Leaves of the round's own samples only those the client drew; what other parts added stays.
@@ -247,23 +254,21 @@ static eg_status re_fed_cut(const re_fed *r, eg_client *c)
 
 static eg_status re_fed_samples(void *self, eg_client *c)
 {
-    re_fed *r = self;
-    if (r->every && re_fed_waiting(r, c) >= r->every)
+    re_fed_client *r = self;
+    if (r->is.every && re_fed_waiting(r, c) >= r->is.every)
         EG_TRY(re_fed_rank(r, c));
-    if (c->view.n > r->size)
-        EG_TRY(re_fed_cut(r, c));
+    if (c->view.n > r->is.size)
+        EG_TRY(re_fed_cut(&r->is, c));
     /* A larger stage than the cache was ranked for takes the room of the least wanted. */
-    int64_t room = re_fed_room(r, c), n = r->n_cache < room ? r->n_cache : room;
+    int64_t room = re_fed_room(&r->is, c), n = r->n_cache < room ? r->n_cache : room;
     for (int64_t i = 0; i < n; i++)
         EG_TRY(eg_client_add_sample(c, r->cache[i].task, r->cache[i].id));
     return EG_OK;
 }
 
-static eg_status re_fed_keep(void *self, eg_client *c, eg_bundle *to)
+static eg_status re_fed_put(const re_fed_client *r, eg_bundle *to)
 {
-    const re_fed *r = self;
     float *rows;
-    (void)c;
     EG_TRY(eg_bundle_scalar(to, "re_fed.ranked", (double)r->ranked));
     EG_TRY(eg_bundle_scalar(to, "re_fed.seen", (double)r->seen));
     if (r->n_cache == 0)
@@ -281,15 +286,30 @@ static eg_status re_fed_keep(void *self, eg_client *c, eg_bundle *to)
     return EG_OK;
 }
 
-static eg_status re_fed_recall(void *self, eg_client *c, const eg_bundle *from)
+static eg_status re_fed_trained(void *self, eg_client *c)
 {
-    re_fed *r = self;
+    eg_bundle *record;
+    EG_TRY(eg_bundle_new(&record));
+    eg_status s = re_fed_put(self, record);
+    if (s == EG_OK)
+        return eg_client_keep(c, "re_fed", record);
+    eg_bundle_free(record);
+    return s;
+}
+
+static eg_status re_fed_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
+{
+    re_fed_client *r = self;
+    const eg_bundle *kept;
     double ranked, seen;
     size_t n;
-    (void)c;
-    eg_bundle_scalar_of(from, "re_fed.ranked", &ranked);
-    eg_bundle_scalar_of(from, "re_fed.seen", &seen);
-    const float *rows = eg_bundle_find(from, "re_fed.cache", &n);
+    (void)exchange, (void)from;
+    EG_TRY(eg_client_recall(c, "re_fed", &kept));
+    if (!kept)
+        return EG_OK;
+    eg_bundle_scalar_of(kept, "re_fed.ranked", &ranked);
+    eg_bundle_scalar_of(kept, "re_fed.seen", &seen);
+    const float *rows = eg_bundle_find(kept, "re_fed.cache", &n);
     r->ranked = (int64_t)ranked, r->seen = (int64_t)seen;
     EG_TRY(eg_alloc(n / 2, sizeof *r->cache, &r->cache));
     r->n_cache = (int64_t)(n / 2);
@@ -300,7 +320,7 @@ static eg_status re_fed_recall(void *self, eg_client *c, const eg_bundle *from)
 
 static void re_fed_fini(void *self)
 {
-    re_fed *r = self;
+    re_fed_client *r = self;
     free(r->cache);
 }
 
@@ -309,10 +329,11 @@ const eg_method eg_method_re_fed = {
     .help = "caches old samples with the largest gradients at a personalised model",
     .size = sizeof(re_fed),
     .opts = re_fed_opts,
-    .check = re_fed_check,
-    .task_begin = re_fed_task_begin,
-    .samples = re_fed_samples,
-    .keep = re_fed_keep,
-    .recall = re_fed_recall,
-    .fini = re_fed_fini,
+    .setup = re_fed_setup,
+    .client = {.size = sizeof(re_fed_client),
+               .fini = re_fed_fini,
+               .download = re_fed_download,
+               .task = re_fed_task,
+               .samples = re_fed_samples,
+               .trained = re_fed_trained},
 };

@@ -14,10 +14,13 @@
 /* Below every output, so that a head that is not asked is neither the largest nor learns. */
 static const double shared_closed = 1e4;
 
-static int64_t shared_side(const void *self, const eg_scenario *s)
+static eg_status shared_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)self;
-    return eg_scenario_n_tasks(s) * eg_scenario_n_classes(s);
+    const eg_scenario *s = in->scenario;
+    (void)options;
+    out->offers = EG_OFFERS_TASK_IDS;
+    out->side = s ? eg_scenario_n_tasks(s) * eg_scenario_n_classes(s) : 1;
+    return EG_OK;
 }
 
 static eg_node *shared_outputs(const void *self, const eg_net *net, eg_graph *g,
@@ -35,7 +38,6 @@ static eg_node *shared_outputs(const void *self, const eg_net *net, eg_graph *g,
 const eg_method eg_method_shared = {
     .name = "shared",
     .help = "a shared body with a last layer of its own for every task",
-    .needs = EG_OFFERS_TASK_IDS,
-    .side = shared_side,
+    .setup = shared_setup,
     .outputs = shared_outputs,
 };

@@ -162,7 +162,7 @@ static eg_status build_unions(eg_scenario *s)
     return status;
 }
 
-const eg_part *eg_build_part(const eg_scenario *s, int64_t client, int64_t t)
+const eg_holding *eg_build_part(const eg_scenario *s, int64_t client, int64_t t)
 {
     return &s->parts[client * s->n_parts + (s->n_parts == 1 ? 0 : t)];
 }
@@ -178,7 +178,7 @@ eg_status eg_build_stage(eg_scenario *s, int64_t client, int64_t begin, int64_t 
 
 eg_status eg_build_span(eg_scenario *s, int64_t client, int64_t t, int64_t from, int64_t n)
 {
-    const eg_part *part = eg_build_part(s, client, t);
+    const eg_holding *part = eg_build_part(s, client, t);
     EG_ASSERT(from >= 0 && n >= 0 && from + n <= part->n);
     EG_TRY(eg_grow(&s->spans, s->n_spans, &s->cap_spans, sizeof *s->spans));
     s->spans[s->n_spans++] =

@@ -173,26 +173,36 @@ static bool cursor_ends(const eg_cursor *c, const cursor_client *k, const eg_sta
     return c->round + 1 == g->end;
 }
 
-bool eg_cursor_view(const eg_cursor *c, int64_t client, eg_view *out)
+bool eg_scenario_view(const eg_scenario *s, int64_t client, int64_t stage, eg_view *out)
 {
-    int64_t stage = eg_cursor_present(c, client) ? cursor_stage(c, client) : -1;
-    if (stage < 0)
+    if (client < 0 || client >= s->n_clients || stage < 0 ||
+        stage >= eg_scenario_n_stages(s, client))
         return false;
-    const cursor_client *k = &c->clients[client];
-    const eg_stage *g = eg_scenario_stage(c->s, client, stage);
-    const eg_span *spans = c->s->spans + g->first_span;
-    bool first = stage != k->stage;
+    const eg_stage *g = eg_scenario_stage(s, client, stage);
+    const eg_span *spans = s->spans + g->first_span;
+    if (g->n == 0)
+        return false;
     *out = (eg_view){
         .stage = stage,
         .task = spans[0].task,
         .n = g->n,
-        .n_padded = (int64_t)eg_round_up((size_t)g->n, (size_t)c->s->common.pad),
+        .n_padded = (int64_t)eg_round_up((size_t)g->n, (size_t)s->common.pad),
         .n_spans = g->n_spans,
         .spans = spans,
-        .left = k->stage,
-        .first = first,
-        .last = cursor_ends(c, k, g, first),
+        .left = -1,
     };
+    return true;
+}
+
+bool eg_cursor_view(const eg_cursor *c, int64_t client, eg_view *out)
+{
+    int64_t stage = eg_cursor_present(c, client) ? cursor_stage(c, client) : -1;
+    if (!eg_scenario_view(c->s, client, stage, out))
+        return false;
+    const cursor_client *k = &c->clients[client];
+    out->left = k->stage;
+    out->first = stage != k->stage;
+    out->last = cursor_ends(c, k, eg_scenario_stage(c->s, client, stage), out->first);
     return true;
 }
 
@@ -213,10 +223,11 @@ static void cursor_take_part(eg_cursor *c, int64_t client)
     }
 }
 
-void eg_cursor_next(eg_cursor *c)
+void eg_cursor_next(eg_cursor *c, const bool *lost)
 {
     for (int64_t i = 0; i < c->n_selected; i++)
-        cursor_take_part(c, c->list[i]);
+        if (!lost || !lost[i])
+            cursor_take_part(c, c->list[i]);
     c->round++;
     cursor_select(c);
 }
@@ -226,7 +237,7 @@ void eg_cursor_seek(eg_cursor *c, int64_t round)
     if (round < c->round)
         cursor_reset(c);
     while (c->round < round)
-        eg_cursor_next(c);
+        eg_cursor_next(c, NULL);
 }
 
 bool eg_cursor_seen(const eg_cursor *c, int64_t client, int64_t t)

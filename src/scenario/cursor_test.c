@@ -22,7 +22,7 @@ static void test_selection_is_uniform_distinct_and_ascending(void **state)
                          "participation=0.25 partition=iid",
                          1, &l, &s);
     double count[20] = {0}, chi2 = 0;
-    for (int64_t r = 0, n; r < 2000; r++, eg_cursor_next(c)) {
+    for (int64_t r = 0, n; r < 2000; r++, eg_cursor_next(c, NULL)) {
         const int32_t *who = eg_cursor_selected(c, &n);
         assert_int_equal(n, 5);
         for (int64_t i = 0; i < n; i++) {
@@ -45,7 +45,7 @@ static void test_common_tasks_begin_and_end_for_all_together(void **state)
     eg_scenario *s;
     eg_cursor *c = start(
         "kind=class_incremental tasks=5 rounds=3 clients=4 partition=iid pad=64", 1, &l, &s);
-    for (int64_t r = 0; r < 15; r++, eg_cursor_next(c))
+    for (int64_t r = 0; r < 15; r++, eg_cursor_next(c, NULL))
         for (int64_t k = 0; k < 4; k++) {
             eg_view v;
             assert_true(eg_cursor_view(c, k, &v));
@@ -78,7 +78,7 @@ static void test_scheduled_clients_move_only_when_sampled_and_one_task_at_a_time
     int64_t stage[40], moves = 0;
     for (int k = 0; k < 40; k++)
         stage[k] = -1;
-    for (int64_t r = 0, n; r < 500; r++, eg_cursor_next(c)) {
+    for (int64_t r = 0, n; r < 500; r++, eg_cursor_next(c, NULL)) {
         const int32_t *who = eg_cursor_selected(c, &n);
         for (int64_t i = 0; i < n; i++) {
             eg_view v;
@@ -168,7 +168,7 @@ static void test_population_grows_with_each_task(void **state)
     eg_cursor *c = start(
         "kind=class_incremental tasks=5 rounds=4 clients=6 join=2 partition=iid", 1, &l, &s);
     assert_int_equal(eg_scenario_n_clients(s), 14);
-    for (int64_t r = 0, n; r < 20; r++, eg_cursor_next(c)) {
+    for (int64_t r = 0, n; r < 20; r++, eg_cursor_next(c, NULL)) {
         const int32_t *who = eg_cursor_selected(c, &n);
         assert_int_equal(n, 6 + 2 * (r / 4));
         assert_int_equal(who[n - 1], n - 1);
@@ -188,7 +188,7 @@ static void test_absent_clients_leave_and_come_back(void **state)
                          1, &l, &s);
     double away = 0, changes = 0;
     bool was[40] = {0};
-    for (int64_t r = 0; r < 1000; r++, eg_cursor_next(c))
+    for (int64_t r = 0; r < 1000; r++, eg_cursor_next(c, NULL))
         for (int64_t k = 0; k < 40; k++) {
             bool here = eg_cursor_present(c, k);
             away += !here;
@@ -212,7 +212,7 @@ static void test_real_time_data_is_seen_once_and_tests_add_up(void **state)
     assert_int_equal(eg_scenario_n_rounds(s), 30); /* floor(60 / 20) * 10 */
     static const int64_t types[] = {0, 1, 0, 1, 0, 1, 1, 2, 1, 2, 1, 2}; /* then 2, 3, ... */
     int64_t ids[120], met[3][600] = {{0}};
-    for (int64_t r = 0; r < 30; r++, eg_cursor_next(c))
+    for (int64_t r = 0; r < 30; r++, eg_cursor_next(c, NULL))
         for (int64_t k = 0; k < 3; k++) {
             eg_view v;
             assert_int_equal(eg_cursor_test(c, k, ids), r * 2 * 2); /* 12 / 6 of two classes */
@@ -239,7 +239,7 @@ static void test_real_time_types_may_share_classes_but_not_data(void **state)
         start("kind=realtime clients=2 classes=2 shared=2 samples=10 path=gradual", 1, &l, &s);
     assert_int_equal(eg_scenario_n_rounds(s), 20); /* floor(80 / 40) * 10 */
     int64_t ids[160], met[2][800] = {{0}}, seen[160] = {0};
-    for (int64_t r = 0; r < 20; r++, eg_cursor_next(c))
+    for (int64_t r = 0; r < 20; r++, eg_cursor_next(c, NULL))
         for (int64_t k = 0; k < 2; k++) {
             eg_view v;
             assert_true(eg_cursor_view(c, k, &v) && v.n == 40);

@@ -137,7 +137,7 @@ eg_status eg_deal_needs_all(const eg_deal *s)
 }
 
 /* A counting sort of the gifts by client and task, in the order they were given. */
-static eg_status deal_place(eg_deal *s, eg_part *parts, int64_t *ids)
+static eg_status deal_place(eg_deal *s, eg_holding *parts, int64_t *ids)
 {
     size_t n_lists = (size_t)(s->n_clients * s->n_tasks);
     int64_t *at;
@@ -163,7 +163,7 @@ eg_status eg_deal_pack(eg_deal *s, bool ordered)
     EG_TRY(deal_place(s, sc->parts, sc->ids));
     for (int64_t c = 0; c < s->n_clients && !ordered; c++)
         for (int64_t t = 0; t < s->n_tasks; t++) {
-            const eg_part *p = &sc->parts[c * s->n_tasks + t];
+            const eg_holding *p = &sc->parts[c * s->n_tasks + t];
             eg_rng r = eg_rng_at(s->seed, (uint32_t)c, (uint32_t)t, EG_FOR_PARTITION);
             if (p->n > 0)
                 eg_rng_shuffle(&r, (size_t)p->n, sc->ids + p->first);

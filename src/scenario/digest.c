@@ -99,7 +99,7 @@ static void digest_rounds(digest_out *o, const eg_scenario *s, eg_cursor *cursor
             digest_put(o, " %d:%" PRId64, clients[i], view.stage);
         }
         digest_put(o, "\n");
-        eg_cursor_next(cursor);
+        eg_cursor_next(cursor, NULL);
     }
 }
 

@@ -117,7 +117,7 @@ static void test_shards_hold_few_classes_of_equal_size(void **state)
     assert_ok(fixture_new("kind=domain_rotation clients=10", 5, &l, &s));
     for (int64_t c = 0; c < 10; c++) {
         int seen[10] = {0}, n = 0;
-        const eg_part *p = eg_build_part(s, c, 0);
+        const eg_holding *p = eg_build_part(s, c, 0);
         assert_int_equal(p->n, 600);
         for (int64_t i = 0; i < p->n; i++)
             n += seen[l.train[s->ids[p->first + i]]]++ == 0;

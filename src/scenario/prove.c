@@ -32,7 +32,7 @@ static bool prove_has_class(const eg_scenario *s, int64_t client, int64_t t, int
 static int64_t prove_part(const eg_scenario *s, int64_t c, int64_t t, prove_mark *marks,
                           eg_proof *p)
 {
-    const eg_part *part = &s->parts[c * s->n_parts + t];
+    const eg_holding *part = &s->parts[c * s->n_parts + t];
     const eg_labels *l = &s->sources[s->tasks[t].source];
     int64_t fresh = 0, here = c * s->n_parts + t + 1;
     for (int64_t i = 0; i < part->n; i++) {

@@ -49,9 +49,9 @@ typedef struct eg_stage {
 } eg_stage;
 
 /* A client's samples of one task, in eg_scenario.ids. */
-typedef struct eg_part {
+typedef struct eg_holding {
     int64_t first, n;
-} eg_part;
+} eg_holding;
 
 /* Test samples of one source by class. */
 typedef struct eg_by_class {
@@ -109,7 +109,7 @@ struct eg_scenario {
     int32_t *order;     /* [n_clients, n_tasks]: the task of each slot */
     int64_t *joins;     /* [n_clients]: the first slot it is there for */
     int64_t *ids;
-    eg_part *parts; /* [n_clients, n_parts] */
+    eg_holding *parts; /* [n_clients, n_parts] */
     eg_stage *stages;
     size_t n_stages, cap_stages;
     size_t *first_stage; /* [n_clients + 1] */
@@ -133,7 +133,7 @@ eg_status eg_build_by_class(eg_scenario *s, int64_t n, bool shuffled);
 eg_status eg_build_stage(eg_scenario *s, int64_t client, int64_t begin, int64_t end);
 /* Adds n samples of the client's part of task t, from its sample `from` on. */
 eg_status eg_build_span(eg_scenario *s, int64_t client, int64_t t, int64_t from, int64_t n);
-const eg_part *eg_build_part(const eg_scenario *s, int64_t client, int64_t t);
+const eg_holding *eg_build_part(const eg_scenario *s, int64_t client, int64_t t);
 /* One stage a slot of `rounds` rounds, the same rounds for all clients. */
 eg_status eg_build_common_stages(eg_scenario *s, int64_t rounds);
 

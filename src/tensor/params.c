@@ -128,3 +128,13 @@ void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *stat
                            (t->trained ? value : state) + t->offset);
     }
 }
+
+void eg_params_clear_gaps(const eg_params *p, bool trained, float *values)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const eg_param_info *t = &p->items[i];
+        if (t->trained == trained)
+            memset(values + t->offset + t->size, 0,
+                   (eg_round_up(t->size, PARAMS_ALIGN) - t->size) * sizeof *values);
+    }
+}

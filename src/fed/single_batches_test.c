@@ -1,4 +1,4 @@
-/* lone_test.c - a batch of one sample that a network cannot learn from is refused in words.
+/* single_batches_test.c - a batch of one sample that cannot be learned from is refused.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fixture.h"

@@ -1,10 +1,10 @@
-/* lone.c - batches of a single sample, foreseen for networks that cannot learn from one.
+/* single_batches.c - batches of one sample, refused for networks that cannot learn from one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/federation.h"
 
 /* What the network says to one sample in its training form. */
-static eg_status lone_try(const eg_net *net)
+static eg_status single_try(const eg_net *net)
 {
     const eg_net_spec *n = eg_net_spec_of(net);
     eg_graph *g;
@@ -15,20 +15,8 @@ static eg_status lone_try(const eg_net *net)
     return s;
 }
 
-/* Whether the batches are those of the scenario: parts may add samples or rows, train in their
- * own way, or leave rounds out. */
-static bool lone_can_be_known(const eg_experiment *e)
-{
-    for (size_t i = 0; i < e->n_parts; i++) {
-        const eg_method *m = e->parts[i].method;
-        if (m->samples || m->extra || m->train || m->wants_round)
-            return false;
-    }
-    return true;
-}
-
 /* The first client of the round whose last batch is one sample; -1 if there is none. */
-static int64_t lone_client(const eg_cursor *c, int64_t batch, int64_t *n)
+static int64_t single_client(const eg_cursor *c, int64_t batch, int64_t *n)
 {
     int64_t n_selected;
     const int32_t *selected = eg_cursor_selected(c, &n_selected);
@@ -45,20 +33,20 @@ static int64_t lone_client(const eg_cursor *c, int64_t batch, int64_t *n)
 eg_status eg_federation_check_batches(const eg_federation *f)
 {
     int64_t batch = f->e->train.batch, rounds = eg_scenario_n_rounds(f->feed.scenario), n = 0;
-    if (!lone_can_be_known(f->e))
+    if (!f->agreed.fixed_rows)
         return EG_OK;
-    eg_status s = lone_try(f->net);
+    eg_status s = single_try(f->net);
     if (s != EG_ESHAPE)
         return s;
     eg_cursor *c;
     EG_TRY(eg_cursor_new(f->feed.scenario, &c));
     int64_t client = -1, round = 0;
-    for (; round < rounds && client < 0; round++, eg_cursor_next(c))
-        client = lone_client(c, batch, &n);
+    for (; round < rounds && client < 0; round++, eg_cursor_next(c, NULL))
+        client = single_client(c, batch, &n);
     eg_cursor_free(c);
     if (client < 0)
         return EG_OK;
-    EG_TRY(eg_blame(lone_try(f->net),
+    EG_TRY(eg_blame(single_try(f->net),
                     "client %lld has %lld samples in round %lld, so its last batch of up to "
                     "%lld has one; change train.batch%s",
                     (long long)client, (long long)n, (long long)round, (long long)batch,

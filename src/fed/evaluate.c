@@ -1,6 +1,7 @@
-/* judge.c - testing: the global model on every task, or every client's own on its tasks; in a
- * stream, the model of every client on all that the client has met.
+/* evaluate.c - tests: the global model on every task, or every client's own on its tasks.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * In a stream, the model of every client on all that the client has met.
  */
 #include "client/classes.h"
 #include "client/outputs.h"
@@ -9,17 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct judge_state {
+typedef struct evaluation {
     eg_federation *f;
     int64_t limit;    /* test samples a task; 0: all */
     bool met;         /* on the clients' cumulative test sets */
     int64_t period;   /* of the run so far */
+    eg_point *models; /* [clients]: the server's own of them; NULL: it has none */
     eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
-} judge_state;
+} evaluation;
+
+/* Whether clients have models of their own: kept by themselves, or made by the server. */
+static bool evaluate_has_own(const eg_federation *f)
+{
+    return f->agreed.all.personal || f->agreed.has_models;
+}
 
 /* The answers that count in this test. list: [n_classes]; met: [n_classes], zeroed. */
-static void judge_allow(const eg_federation *f, int64_t who, eg_exam *exam, int32_t *list,
-                        uint8_t *met)
+static void evaluate_allow(const eg_federation *f, int64_t who, eg_exam *exam, int32_t *list,
+                           uint8_t *met)
 {
     const eg_scenario *s = f->feed.scenario;
     int rule = f->e->eval.classes;
@@ -30,14 +38,14 @@ static void judge_allow(const eg_federation *f, int64_t who, eg_exam *exam, int3
     if (rule != EG_CLASSES_SEEN && rule != EG_CLASSES_CLIENT)
         return;
     /* A global model is everybody's. */
-    eg_classes_mark(s, f->cursor, rule == EG_CLASSES_CLIENT && f->personal ? who : EG_SERVER,
-                    met);
+    eg_classes_mark(s, f->cursor,
+                    rule == EG_CLASSES_CLIENT && evaluate_has_own(f) ? who : EG_SERVER, met);
     exam->n_allowed = eg_classes_list(s, met, list);
     exam->allowed = list;
 }
 
 /* The numbers of the test samples: of the whole task, some of it, or what was met of it. */
-static int64_t judge_ids(const judge_state *j, int64_t who, int64_t task, int64_t *ids)
+static int64_t evaluate_ids(const evaluation *j, int64_t who, int64_t task, int64_t *ids)
 {
     if (j->met)
         return eg_cursor_test_of(j->f->cursor, who, task, ids);
@@ -51,8 +59,8 @@ static int64_t judge_ids(const judge_state *j, int64_t who, int64_t task, int64_
 }
 
 /* Tests one model on one task of the server's or of a client's. */
-static eg_status judge_task(judge_state *j, eg_worker *w, int64_t who, int64_t task,
-                            const float *param, const float *state, eg_score *out)
+static eg_status evaluate_task(evaluation *j, eg_worker *w, int64_t who, int64_t task,
+                               const float *param, const float *state, eg_score *out)
 {
     const eg_scenario *s = j->f->feed.scenario;
     eg_exam exam = {.task = task, .period = j->period};
@@ -63,55 +71,78 @@ static eg_status judge_task(judge_state *j, eg_worker *w, int64_t who, int64_t t
         eg_alloc(2 * (size_t)eg_scenario_n_classes(s), sizeof *allowed, &allowed);
     if (status == EG_OK) {
         exam.n_classes = eg_scenario_classes(s, who, task, &exam.classes);
-        judge_allow(j->f, who, &exam, allowed, (uint8_t *)(allowed + eg_scenario_n_classes(s)));
-        exam.n = judge_ids(j, who, task, ids);
+        evaluate_allow(j->f, who, &exam, allowed,
+                       (uint8_t *)(allowed + eg_scenario_n_classes(s)));
+        exam.n = evaluate_ids(j, who, task, ids);
         exam.ids = ids;
         out->n = -1;
     }
     if (status == EG_OK && exam.n)
-        status = eg_worker_judge(w, param, state, &exam, out);
+        status = eg_worker_test(w, param, state, &exam, out);
     free(allowed);
     free(ids);
     return status;
 }
 
-static eg_status judge_server(void *context, eg_worker *w, int64_t task)
+static eg_status evaluate_server(void *context, eg_worker *w, int64_t task)
 {
-    judge_state *j = context;
-    return judge_task(j, w, EG_SERVER, task, j->f->param, j->f->state, &j->scores[task]);
+    evaluation *j = context;
+    return evaluate_task(j, w, EG_SERVER, task, j->f->param, j->f->state, &j->scores[task]);
 }
 
 /* One client's own model on its tasks; without such, the global one. */
-static eg_status judge_client(void *context, eg_worker *w, int64_t client)
+static eg_status evaluate_client(void *context, eg_worker *w, int64_t client)
 {
-    judge_state *j = context;
+    evaluation *j = context;
     eg_federation *f = j->f;
     eg_score *scores = j->scores + client * f->feed.n_tasks;
-    eg_bundle *kept = NULL;
-    if (f->personal)
-        EG_TRY(eg_federation_kept(f, client, &kept));
-    const float *param = kept ? eg_bundle_find(kept, "own.param", NULL) : f->param;
-    const float *state = kept ? eg_bundle_find(kept, "own.state", NULL) : f->state;
-    eg_status s = EG_OK;
+    eg_records *own = NULL;
+    const float *param = j->models ? j->models[client].param : f->param;
+    const float *state = j->models ? j->models[client].state : f->state;
+    eg_status s =
+        f->agreed.all.personal ? eg_federation_own(f, client, &own, &param, &state) : EG_OK;
     for (int64_t t = 0; t < f->feed.n_tasks && s == EG_OK; t++) {
         const int32_t *classes;
         scores[t].n = -1;
         if (eg_scenario_classes(f->feed.scenario, client, t, &classes) > 0)
-            s = judge_task(j, w, client, t, param, state, &scores[t]);
+            s = evaluate_task(j, w, client, t, param, state, &scores[t]);
     }
-    eg_bundle_free(kept);
+    eg_records_free(own);
     return s;
 }
 
-static int64_t judge_period(const eg_federation *f, int64_t round)
+/* Asks for the server's models of clients, on its thread. */
+static eg_status evaluate_models(evaluation *j)
+{
+    eg_federation *f = j->f;
+    int64_t n = eg_scenario_n_clients(f->feed.scenario);
+    if (!f->agreed.has_models)
+        return EG_OK;
+    EG_TRY(eg_alloc((size_t)n, sizeof *j->models, &j->models));
+    for (int64_t c = 0; c < n; c++) {
+        const float *param = f->param, *state = f->state;
+        if (!eg_chain_model_of(&f->chain, &f->server, c, &param, &state))
+            param = f->param, state = f->state;
+        j->models[c] = (eg_point){(float *)(uintptr_t)param, (float *)(uintptr_t)state};
+    }
+    return EG_OK;
+}
+
+static void evaluate_free(evaluation *j)
+{
+    free(j->models);
+    free(j->scores);
+}
+
+static int64_t evaluate_period(const eg_federation *f, int64_t round)
 {
     return round ? eg_scenario_period(f->feed.scenario, round - 1) : 0;
 }
 
 /* The mean accuracy over the tasks that have been learned by now. */
-static double judge_mean(const eg_federation *f, const eg_score *scores, int64_t round)
+static double evaluate_mean(const eg_federation *f, const eg_score *scores, int64_t round)
 {
-    int64_t period = judge_period(f, round), n = 0;
+    int64_t period = evaluate_period(f, round), n = 0;
     double sum = 0;
     for (int64_t t = 0; t < f->feed.n_tasks; t++)
         if (scores[t].n > 0 && eg_scenario_learned(f->feed.scenario, t) <= period) {
@@ -122,7 +153,7 @@ static double judge_mean(const eg_federation *f, const eg_score *scores, int64_t
 }
 
 /* Writes one model's scores. */
-static eg_status judge_log(const eg_federation *f, const eg_score *scores, eg_eval_event *e)
+static eg_status evaluate_log(const eg_federation *f, const eg_score *scores, eg_eval_event *e)
 {
     int64_t tasks = f->feed.n_tasks, *counts; /* [3, tasks] */
     EG_TRY(eg_alloc((size_t)(3 * tasks), sizeof *counts, &counts));
@@ -132,8 +163,8 @@ static eg_status judge_log(const eg_federation *f, const eg_score *scores, eg_ev
         counts[2 * tasks + t] = scores[t].right_in_task;
     }
     /* A part with outputs of its own may use the task where classes do not tell it. */
-    bool task_il =
-        eg_outputs_own(f->e) || eg_scenario_offers(f->feed.scenario) & EG_OFFERS_TASK_CLASSES;
+    bool task_il = eg_outputs_own(&f->agreed) ||
+                   eg_scenario_offers(f->feed.scenario) & EG_OFFERS_TASK_CLASSES;
     e->n_tasks = tasks;
     e->n = counts;
     e->correct = counts + tasks;
@@ -144,7 +175,7 @@ static eg_status judge_log(const eg_federation *f, const eg_score *scores, eg_ev
 }
 
 /* What the progress shows of a stream: everybody's right answers, weighted by samples met. */
-static double judge_mean_met(const eg_federation *f, const eg_score *scores)
+static double evaluate_mean_met(const eg_federation *f, const eg_score *scores)
 {
     double sum = 0, weight = 0;
     for (int64_t c = 0; c < eg_scenario_n_clients(f->feed.scenario); c++) {
@@ -161,50 +192,52 @@ static double judge_mean_met(const eg_federation *f, const eg_score *scores)
     return weight > 0 ? sum / weight : -1;
 }
 
-eg_status eg_federation_judge(eg_federation *f, int64_t round, bool task_end, bool full)
+eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end, bool full)
 {
-    int64_t n_who = f->personal ? eg_scenario_n_clients(f->feed.scenario) : 1;
-    judge_state j = {
-        .f = f, .limit = full ? 0 : f->e->eval.samples, .period = judge_period(f, round)};
+    bool own = evaluate_has_own(f);
+    int64_t n_who = own ? eg_scenario_n_clients(f->feed.scenario) : 1;
+    evaluation j = {
+        .f = f, .limit = full ? 0 : f->e->eval.samples, .period = evaluate_period(f, round)};
     EG_TRY(eg_alloc((size_t)(n_who * f->feed.n_tasks), sizeof *j.scores, &j.scores));
-    eg_crew_job job = {.n = f->personal ? n_who : f->feed.n_tasks,
-                       .work = f->personal ? judge_client : judge_server,
-                       .context = &j};
-    eg_status s = eg_crew_run(f, &job);
+    eg_status s = evaluate_models(&j);
+    if (s == EG_OK)
+        s = own ? eg_server_each(&f->server, n_who, evaluate_client, NULL, &j)
+                : eg_server_each(&f->server, f->feed.n_tasks, evaluate_server, NULL, &j);
     double sum = 0;
     for (int64_t who = 0; who < n_who && s == EG_OK; who++) {
         const eg_score *scores = j.scores + who * f->feed.n_tasks;
-        sum += judge_mean(f, scores, round);
-        s = judge_log(f, scores,
-                      &(eg_eval_event){.round = round,
-                                       .who = f->personal ? who : EG_SERVER,
-                                       .task_end = task_end,
-                                       .full = full,
-                                       .met = -1});
+        sum += evaluate_mean(f, scores, round);
+        s = evaluate_log(f, scores,
+                         &(eg_eval_event){.round = round,
+                                          .who = own ? who : EG_SERVER,
+                                          .task_end = task_end,
+                                          .full = full,
+                                          .met = -1});
     }
     f->accuracy = sum / (double)n_who;
-    free(j.scores);
+    evaluate_free(&j);
     return s;
 }
 
-eg_status eg_federation_judge_met(eg_federation *f, int64_t round, bool task_end)
+eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_end)
 {
     int64_t n_clients = eg_scenario_n_clients(f->feed.scenario);
-    judge_state j = {.f = f, .met = true};
+    evaluation j = {.f = f, .met = true};
     EG_TRY(eg_alloc((size_t)(n_clients * f->feed.n_tasks), sizeof *j.scores, &j.scores));
-    eg_crew_job job = {.n = n_clients, .work = judge_client, .context = &j};
-    eg_status s = eg_crew_run(f, &job);
+    eg_status s = evaluate_models(&j);
+    if (s == EG_OK)
+        s = eg_server_each(&f->server, n_clients, evaluate_client, NULL, &j);
     for (int64_t who = 0; who < n_clients && s == EG_OK; who++) {
         int64_t met = eg_cursor_samples(f->cursor, who);
         if (met > 0)
-            s = judge_log(f, j.scores + who * f->feed.n_tasks,
-                          &(eg_eval_event){.round = round,
-                                           .who = who,
-                                           .task_end = task_end,
-                                           .full = true,
-                                           .met = met});
+            s = evaluate_log(f, j.scores + who * f->feed.n_tasks,
+                             &(eg_eval_event){.round = round,
+                                              .who = who,
+                                              .task_end = task_end,
+                                              .full = true,
+                                              .met = met});
     }
-    f->accuracy = judge_mean_met(f, j.scores);
-    free(j.scores);
+    f->accuracy = evaluate_mean_met(f, j.scores);
+    evaluate_free(&j);
     return s;
 }

@@ -1,4 +1,4 @@
-/* run_spent.c - the time a run took, over all the processes that carried it on.
+/* spent.c - the time a run took, over all the processes that carried it on.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fed/federation.h"
@@ -10,11 +10,11 @@ eg_spent eg_federation_spent(const eg_federation *f)
 {
     eg_spent s = f->before;
     s.seconds += eg_seconds() - f->since;
-    for (int k = 0; k < f->n_workers; k++) {
-        s.train += f->workers[k].train_seconds;
-        s.phase += f->workers[k].phase_seconds;
-        for (size_t i = 0; i < f->e->n_parts; i++)
-            s.part[i] += f->workers[k].part_seconds[i];
+    s.train += f->now.train;
+    s.phase += f->now.phase;
+    for (size_t i = 0; i < f->e->parts.n; i++) {
+        s.part[i] += f->now.part[i];
+        s.server_part[i] += f->chain.seconds[i];
     }
     return s;
 }
@@ -26,9 +26,11 @@ eg_status eg_federation_save_spent(const eg_federation *f, eg_bundle *to)
     EG_TRY(eg_bundle_scalar(to, "spent.seconds", s.seconds));
     EG_TRY(eg_bundle_scalar(to, "spent.train", s.train));
     EG_TRY(eg_bundle_scalar(to, "spent.phase", s.phase));
-    for (size_t i = 0; i < f->e->n_parts; i++) {
+    for (size_t i = 0; i < f->e->parts.n; i++) {
         snprintf(name, sizeof name, "spent.part%zu", i);
         EG_TRY(eg_bundle_scalar(to, name, s.part[i]));
+        snprintf(name, sizeof name, "spent.server%zu", i);
+        EG_TRY(eg_bundle_scalar(to, name, s.server_part[i]));
     }
     return EG_OK;
 }
@@ -39,21 +41,22 @@ void eg_federation_load_spent(eg_federation *f, const eg_bundle *from)
     eg_bundle_scalar_of(from, "spent.seconds", &f->before.seconds);
     eg_bundle_scalar_of(from, "spent.train", &f->before.train);
     eg_bundle_scalar_of(from, "spent.phase", &f->before.phase);
-    for (size_t i = 0; i < f->e->n_parts; i++) {
+    for (size_t i = 0; i < f->e->parts.n; i++) {
         snprintf(name, sizeof name, "spent.part%zu", i);
         eg_bundle_scalar_of(from, name, &f->before.part[i]);
+        snprintf(name, sizeof name, "spent.server%zu", i);
+        eg_bundle_scalar_of(from, name, &f->before.server_part[i]);
     }
 }
 
-/* The memory is this process's; over a wire the clients' is not in it. */
+/* The memory is this process's; of processes of clients it has none. */
 eg_status eg_federation_write_end(const eg_federation *f)
 {
     struct rusage usage;
     const char *parts[EG_MAX_PARTS];
     eg_spent s = eg_federation_spent(f);
     getrusage(RUSAGE_SELF, &usage);
-    for (size_t i = 0; i < f->e->n_parts; i++)
-        parts[i] = f->e->parts[i].method->name;
+    eg_parts_names(&f->e->parts, parts);
     return eg_run_write_end(f->folder,
                             &(eg_end_event){.seconds = s.seconds,
                                             .peak_rss_bytes = (int64_t)usage.ru_maxrss * 1024,
@@ -61,5 +64,5 @@ eg_status eg_federation_write_end(const eg_federation *f)
                                             .phase_seconds = s.phase,
                                             .parts = parts,
                                             .part_seconds = s.part,
-                                            .n_parts = f->e->n_parts});
+                                            .n_parts = f->e->parts.n});
 }

@@ -1,0 +1,194 @@
+/* engram/client.h - what a method sees of a client, and what it may ask of it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Three things have three lifetimes. What a client keeps for good (its memory, records that
+ * parts keep) is on the client's side and outlives the program. What a worker thread has
+ * (compiled programs, networks of a part's own) serves one client after the other. What an
+ * eg_client holds lasts for one turn: one client's share of one exchange.
+ *
+ * All of this belongs to one thread at a time. Arrays of weights are flat, in the layout of the
+ * network's table, the gaps between tensors zero.
+ */
+#ifndef EG_CLIENT_H
+#define EG_CLIENT_H
+
+#include <engram/exchange.h>
+#include <engram/memory.h>
+#include <engram/model.h>
+#include <engram/opt.h>
+#include <engram/optim.h>
+#include <engram/program.h>
+#include <engram/scenario.h>
+
+#pragma GCC visibility push(default)
+
+/* A training sample: its task, which fixes source and transform, and its index there. */
+typedef struct eg_sample {
+    int64_t task, id;
+} eg_sample;
+
+/* How the run trains. */
+typedef struct eg_train_opts {
+    int64_t epochs, batch;
+    int classes;         /* of "all|seen|client|task": the outputs in the loss */
+    int optimizer;       /* of "sgd|adam|adamw" */
+    int optimizer_state; /* of "fresh|keep" */
+    double lr, momentum, weight_decay;
+} eg_train_opts;
+
+/* What a worker thread has, whoever is the client. */
+typedef struct eg_worker eg_worker;
+
+typedef struct eg_client {
+    int64_t id, round, epoch;
+    uint64_t seed, step; /* step counts the client's batches of this round */
+    const eg_scenario *scenario;
+    const eg_train_opts *train;
+    eg_view view;       /* what it has this round */
+    bool has_trained;   /* it took part before */
+    bool told_boundary; /* a task begins for it and the scenario announces that */
+
+    const eg_net *net;
+    size_t n_params, n_state;
+    float *param, *grad, *state;        /* its own model */
+    const float *global, *global_state; /* the model it received; NULL without one */
+
+    eg_sample *samples; /* what it trains on this round: see the samples hook */
+    int64_t n_samples, cap_samples;
+
+    int64_t batch;          /* rows of the current batch, replayed ones that join it included */
+    const eg_sample *drawn; /* [n_drawn]: of the batch's first rows; the others are replayed */
+    int64_t n_drawn;
+    float *x;            /* [batch, c, h, w], as fed to the network */
+    float *labels;       /* [batch] */
+    eg_plan *plan;       /* of this batch: where a loss hook's inputs are */
+    const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
+    int64_t n_classes;   /* outputs of the head */
+    eg_node *features;   /* [batch, d] of the batch, while a loss hook records */
+
+    eg_memory *memory; /* NULL unless the experiment declares one */
+    double loss;       /* sum over batches of the mean loss; n_batches of them */
+    int64_t n_batches;
+
+    size_t part;       /* whose hook runs now: the core's */
+    eg_worker *worker; /* who carries out the turn */
+} eg_client;
+
+/* In the samples hook: adds a training sample to this round's. */
+eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
+
+/* The rows of n training samples as the network is fed them, without random crops and flips:
+ * x [n, c, h, w], labels [n]. */
+void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
+
+/* --- What a loss hook records with. */
+
+/* Outputs [n, n_classes] for rows x [n, c, h, w] apart from the batch, whose tasks are not
+ * known. */
+eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x);
+
+/* Masks the logits that train.classes excludes for rows of unknown task. */
+eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
+
+/* Rows that the part's setup asked for (wishes.replays[i]) and that stand apart from the batch:
+ * inputs that the core fills before each batch. n is 0 while the memory is empty; labels and
+ * logits are NULL unless they were asked for. */
+typedef struct eg_replayed {
+    int64_t n;
+    eg_node *x;      /* [n, c, h, w] */
+    eg_node *labels; /* [n] */
+    eg_node *logits; /* [n, n_classes]: the outputs they were stored with */
+} eg_replayed;
+eg_replayed eg_client_replayed(eg_client *c, eg_graph *g, size_t i);
+
+/* --- The run's network, at any weights, on any rows. */
+
+/* Where it stands. A NULL pointer, or NULL members: at the client's own model. In training form
+ * batch norm's statistics in state move. */
+typedef struct eg_point {
+    float *param, *state;
+} eg_point;
+
+/* n rows: training samples, without random crops and flips; or, with samples NULL, rows of
+ * one's own, whose tasks are not known. */
+typedef struct eg_rows {
+    int64_t n;
+    const eg_sample *samples; /* [n] */
+    const float *x;           /* [n, c, h, w] */
+    const float *labels;      /* [n] */
+} eg_rows;
+
+typedef enum eg_form {
+    EG_TRAIN_FORM, /* dropout, statistics of the batch */
+    EG_EVAL_FORM,  /* no dropout, running statistics */
+} eg_form;
+
+/* The gradient of the rows' mean plain loss (cross entropy, without the parts' terms). c->grad
+ * is untouched; *out [n_params] is valid until the next gradient is asked for. */
+eg_status eg_client_gradient(eg_client *c, const eg_point *at, eg_form form,
+                             const eg_rows *rows, const float **out);
+
+/* The same, in training form at the client's model, of up to n rows drawn from its memory; *out
+ * is NULL while it is empty. `draw` tells a part's draws of one batch apart. */
+eg_status eg_client_replay_gradient(eg_client *c, int64_t n, uint32_t draw, const float **out);
+
+/* What the network makes of rows in eval form; what is NULL is not computed. The work is cut
+ * into batches of the run's size. */
+typedef struct eg_look {
+    float *norms;    /* [n]: squared norm of each sample's own gradient */
+    float *losses;   /* [n] */
+    float *logits;   /* [n, n_classes] */
+    float *features; /* [n, eg_net_n_features] */
+} eg_look;
+eg_status eg_client_look(eg_client *c, const eg_point *at, const eg_rows *rows,
+                         const eg_look *out);
+
+/* --- What lasts as long as the client: named records. */
+
+/* A record as it was last kept; *out is NULL if there is none. Borrowed for the turn, or until
+ * it is kept anew. Names begin with the part's: "ewc". */
+eg_status eg_client_recall(eg_client *c, const char *name, const eg_bundle **out);
+/* Keeps a record in place of the last one of its name. The bundle belongs to the core from here
+ * on, even on failure. */
+eg_status eg_client_keep(eg_client *c, const char *name, eg_bundle *record);
+
+/* A number worth seeing: an event in the log, a curve on the page. */
+eg_status eg_client_note(eg_client *c, const char *name, double value);
+
+/* The part's own random numbers in this turn: another stream for each purpose of the part and
+ * each batch. */
+eg_rng eg_client_stream(const eg_client *c, uint32_t draw);
+
+/* --- What lasts as long as the worker. */
+
+/* A program under a key ("moon.past"), made when it is first asked for. context is what the
+ * recorder gets from now on. Up to `max_plans` plans stay compiled. */
+eg_status eg_worker_program(eg_worker *w, const char *key, eg_recorder record, void *context,
+                            eg_program **out);
+
+/* A network of a part's own under a key: weights, gradient, statistics, and an optimiser if one
+ * is set. It holds what its last user left. */
+typedef struct eg_learner {
+    const eg_params *table;
+    size_t n_params, n_state;
+    float *param, *grad, *state;
+    eg_optimizer *optimizer; /* NULL until eg_learner_optimize */
+} eg_learner;
+eg_status eg_worker_learner(eg_worker *w, const char *key, const eg_params *table,
+                            eg_learner **out);
+
+/* Gives it an optimiser ("adam", "lr=0.001 beta1=0.5"), or resets the one it has. */
+eg_status eg_learner_optimize(eg_learner *l, const char *name, const char *options);
+
+/* Into a bundle and back, every name with a prefix: "critic.param". *found: it was there whole.
+ */
+eg_status eg_learner_keep(const eg_learner *l, const char *prefix, eg_bundle *to);
+eg_status eg_learner_recall(eg_learner *l, const char *prefix, const eg_bundle *from,
+                            bool *found);
+/* The same for its optimiser's state. */
+eg_status eg_learner_keep_optimizer(const eg_learner *l, const char *prefix, eg_bundle *to);
+eg_status eg_learner_recall_optimizer(eg_learner *l, const char *prefix, const eg_bundle *from);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,49 @@
+/* engram/server.h - what a method sees of the server, and what it may ask of it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The server's hooks run on one thread. What a part must remember is named records, as on a
+ * client: kept before a checkpoint (the save hook), recalled when the run begins or goes on.
+ */
+#ifndef EG_SERVER_H
+#define EG_SERVER_H
+
+#include <engram/client.h>
+
+#pragma GCC visibility push(default)
+
+typedef struct eg_server {
+    int64_t round;
+    uint64_t seed;
+    const eg_scenario *scenario;
+    const eg_net *net;
+    size_t n_params, n_state;
+    const float *param, *state; /* the global model */
+    size_t part;                /* whose hook runs now: the core's */
+    struct eg_federation *run;  /* the core's */
+} eg_server;
+
+/* A record as it was last kept; *out is NULL if there is none. Borrowed until it is kept anew.
+ */
+eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out);
+/* Keeps a record in place of the last one of its name; the bundle belongs to the core from here
+ * on, even on failure. */
+eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record);
+
+/* A number worth seeing: an event in the log, a curve on the page. */
+eg_status eg_server_note(eg_server *s, const char *name, double value);
+
+/* A flat tensor of an upload, as long as the model, for accept and collect. EG_ENOENT: there is
+ * none; EG_ESHAPE: it has another length. */
+eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
+                         const float **out);
+
+/* Runs work(context, worker, i) for i = 0 .. n-1 on the idle workers, and done(context, i) for
+ * each in order on the server's thread; done may be NULL. The first failure, in order, ends it.
+ */
+eg_status eg_server_each(eg_server *s, int64_t n,
+                         eg_status (*work)(void *context, eg_worker *w, int64_t i),
+                         eg_status (*done)(void *context, int64_t i), void *context);
+
+#pragma GCC visibility pop
+
+#endif

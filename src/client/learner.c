@@ -1,0 +1,219 @@
+/* learner.c - what parts have on a worker under keys: programs, and networks of their own.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "client/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEARNER_PLANS = 4, LEARNER_NAME = 160, LEARNER_SLOTS = 8 };
+
+static void learner_free(eg_learner *l)
+{
+    if (!l)
+        return;
+    eg_optimizer_free(l->optimizer);
+    free(l->param);
+    free(l->grad);
+    free(l->state);
+    free(l);
+}
+
+void eg_worker_free_items(eg_worker *w)
+{
+    for (size_t i = 0; i < w->n_items; i++) {
+        eg_program_free(w->items[i]->program);
+        learner_free(w->items[i]->learner);
+        free(w->items[i]->key);
+        free(w->items[i]);
+    }
+    free(w->items);
+    w->items = NULL;
+    w->n_items = 0;
+}
+
+/* The item of a key, made empty if there is none. */
+static eg_status learner_item(eg_worker *w, const char *key, eg_worker_item **out)
+{
+    for (size_t i = 0; i < w->n_items; i++)
+        if (strcmp(w->items[i]->key, key) == 0) {
+            *out = w->items[i];
+            return EG_OK;
+        }
+    EG_TRY(eg_grow(&w->items, w->n_items, &w->cap_items, sizeof *w->items));
+    eg_worker_item *item = calloc(1, sizeof *item);
+    if (!item || !(item->key = strdup(key))) {
+        free(item);
+        return eg_fail(EG_ENOMEM, "no memory for '%s'", key);
+    }
+    *out = w->items[w->n_items++] = item;
+    return EG_OK;
+}
+
+/* A program is made once, its callers' context changes from turn to turn. */
+static void learner_record(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_worker_item *item = context;
+    item->record(item->context, g, batch);
+}
+
+eg_status eg_worker_program(eg_worker *w, const char *key, eg_recorder record, void *context,
+                            eg_program **out)
+{
+    eg_worker_item *item;
+    EG_TRY(learner_item(w, key, &item));
+    item->record = record, item->context = context;
+    if (!item->program)
+        EG_TRY(eg_program_new(learner_record, item, LEARNER_PLANS, &item->program));
+    *out = item->program;
+    return EG_OK;
+}
+
+static eg_status learner_new(const eg_params *table, eg_learner **out)
+{
+    eg_learner *l;
+    EG_TRY(eg_alloc(1, sizeof *l, &l));
+    l->table = table;
+    l->n_params = eg_params_length(table);
+    l->n_state = eg_state_length(table);
+    eg_status s = eg_params_alloc(table, &l->param);
+    if (s == EG_OK)
+        s = eg_params_alloc(table, &l->grad);
+    if (s == EG_OK)
+        s = eg_state_alloc(table, &l->state);
+    if (s != EG_OK) {
+        learner_free(l);
+        return s;
+    }
+    *out = l;
+    return EG_OK;
+}
+
+eg_status eg_worker_learner(eg_worker *w, const char *key, const eg_params *table,
+                            eg_learner **out)
+{
+    eg_worker_item *item;
+    EG_TRY(learner_item(w, key, &item));
+    if (!item->learner)
+        EG_TRY(learner_new(table, &item->learner));
+    EG_ASSERT(item->learner->table == table);
+    *out = item->learner;
+    return EG_OK;
+}
+
+/* Sets options written as "lr=0.001 beta1=0.5". */
+static eg_status learner_set(eg_optimizer *o, const char *options)
+{
+    char text[256], *rest = NULL;
+    if (snprintf(text, sizeof text, "%s", options) >= (int)sizeof text)
+        return eg_fail(EG_EINVAL, "an optimiser has too many options");
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        if (!value)
+            return eg_fail(EG_EINVAL, "an optimiser's option '%s' has no value", word);
+        *value++ = 0;
+        EG_TRY(eg_optimizer_set(o, word, value));
+    }
+    return EG_OK;
+}
+
+eg_status eg_learner_optimize(eg_learner *l, const char *name, const char *options)
+{
+    if (l->optimizer) {
+        eg_optimizer_reset(l->optimizer);
+        return EG_OK;
+    }
+    EG_TRY(eg_optimizer_new(name, l->n_params, &l->optimizer));
+    eg_status s = learner_set(l->optimizer, options);
+    if (s != EG_OK) { /* it would be taken for a good one later */
+        eg_optimizer_free(l->optimizer);
+        l->optimizer = NULL;
+    }
+    return s;
+}
+
+static eg_status learner_name(const char *prefix, const char *what, char out[LEARNER_NAME])
+{
+    int n = snprintf(out, LEARNER_NAME, "%s.%s", prefix, what);
+    return n < LEARNER_NAME ? EG_OK
+                            : eg_fail(EG_EINVAL, "the prefix '%.40s...' is too long", prefix);
+}
+
+static eg_status learner_add(eg_bundle *to, const char *prefix, const char *what,
+                             const float *values, size_t n)
+{
+    char name[LEARNER_NAME];
+    EG_TRY(learner_name(prefix, what, name));
+    return n ? eg_bundle_add_flat(to, name, values, n) : EG_OK;
+}
+
+eg_status eg_learner_keep(const eg_learner *l, const char *prefix, eg_bundle *to)
+{
+    EG_TRY(learner_add(to, prefix, "param", l->param, l->n_params));
+    return learner_add(to, prefix, "state", l->state, l->n_state);
+}
+
+/* Finds a vector of n values; NULL unless it has just these. */
+static const float *learner_find(const eg_bundle *from, const char *prefix, const char *what,
+                                 size_t n)
+{
+    char name[LEARNER_NAME];
+    size_t there = 0;
+    if (learner_name(prefix, what, name) != EG_OK)
+        return NULL;
+    const float *values = eg_bundle_find(from, name, &there);
+    return there == n ? values : NULL;
+}
+
+eg_status eg_learner_recall(eg_learner *l, const char *prefix, const eg_bundle *from,
+                            bool *found)
+{
+    char name[LEARNER_NAME];
+    *found = false;
+    EG_TRY(learner_name(prefix, "param", name));
+    if (!eg_bundle_find(from, name, NULL))
+        return EG_OK;
+    const float *param = learner_find(from, prefix, "param", l->n_params);
+    const float *state = l->n_state ? learner_find(from, prefix, "state", l->n_state) : NULL;
+    *found = param && (state || !l->n_state);
+    if (!*found)
+        return eg_fail(EG_EFORMAT, "the kept network '%s' has another size", prefix);
+    memcpy(l->param, param, l->n_params * sizeof *param);
+    if (state)
+        memcpy(l->state, state, l->n_state * sizeof *state);
+    return EG_OK;
+}
+
+eg_status eg_learner_keep_optimizer(const eg_learner *l, const char *prefix, eg_bundle *to)
+{
+    char name[LEARNER_NAME], slot[16];
+    EG_TRY(learner_name(prefix, "steps", name));
+    EG_TRY(eg_bundle_scalar(to, name, (double)eg_optimizer_steps(l->optimizer)));
+    for (int i = 0; eg_optimizer_slot(l->optimizer, i); i++) {
+        snprintf(slot, sizeof slot, "slot%d", i);
+        EG_TRY(learner_add(to, prefix, slot, eg_optimizer_slot(l->optimizer, i), l->n_params));
+    }
+    return EG_OK;
+}
+
+eg_status eg_learner_recall_optimizer(eg_learner *l, const char *prefix, const eg_bundle *from)
+{
+    const float *slots[LEARNER_SLOTS] = {0};
+    char name[LEARNER_NAME], slot[16];
+    double steps;
+    EG_TRY(learner_name(prefix, "steps", name));
+    eg_bundle_scalar_of(from, name, &steps);
+    for (int i = 0; eg_optimizer_slot(l->optimizer, i); i++) {
+        EG_ASSERT(i < LEARNER_SLOTS);
+        snprintf(slot, sizeof slot, "slot%d", i);
+        slots[i] = learner_find(from, prefix, slot, l->n_params);
+        if (!slots[i])
+            return eg_fail(EG_EFORMAT, "the kept state of the optimiser '%s' has another size",
+                           prefix);
+    }
+    if (!(steps >= 0 && steps < 9e15))
+        return eg_fail(EG_EFORMAT, "the kept optimiser '%s' has taken %g steps", prefix, steps);
+    eg_optimizer_restore(l->optimizer, slots, (int64_t)steps);
+    return EG_OK;
+}

@@ -1,0 +1,58 @@
+/* optimizer.c - the optimiser of a client's training, and what it keeps of it between rounds.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "client/worker.h"
+
+#include <math.h>
+#include <stdio.h>
+
+eg_status eg_worker_open_optimizer(eg_worker *w)
+{
+    static const char *const names[] = {"sgd", "adam", "adamw"};
+    const eg_train_opts *t = &w->e->train;
+    char options[128];
+    int n = snprintf(options, sizeof options, "lr=%.17g weight_decay=%.17g", t->lr,
+                     t->weight_decay);
+    if (t->optimizer == 0)
+        snprintf(options + n, sizeof options - (size_t)n, " momentum=%.17g", t->momentum);
+    return eg_learner_optimize(w->model, names[t->optimizer], options);
+}
+
+bool eg_worker_is_finite(const float *values, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++)
+        finite &= isfinite(values[i]) != 0;
+    return finite;
+}
+
+/* A state that is not finite is not kept: the client would never come back from it. */
+eg_status eg_worker_keep_optimizer(eg_worker *w)
+{
+    const eg_learner *m = w->model;
+    eg_bundle *b;
+    if (w->e->train.optimizer_state == 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_new(&b));
+    eg_status s = EG_OK;
+    bool finite = true;
+    for (int i = 0; eg_optimizer_slot(m->optimizer, i); i++)
+        finite &= eg_worker_is_finite(eg_optimizer_slot(m->optimizer, i), m->n_params);
+    if (finite)
+        s = eg_learner_keep_optimizer(m, "optimizer", b);
+    if (s == EG_OK)
+        return eg_client_keep(&w->client, "optimizer", b);
+    eg_bundle_free(b);
+    return s;
+}
+
+eg_status eg_worker_begin_optimizer(eg_worker *w)
+{
+    const eg_bundle *kept;
+    eg_optimizer_reset(w->model->optimizer);
+    if (w->e->train.optimizer_state == 0)
+        return EG_OK;
+    EG_TRY(eg_client_recall(&w->client, "optimizer", &kept));
+    return kept && eg_bundle_n(kept) ? eg_learner_recall_optimizer(w->model, "optimizer", kept)
+                                     : EG_OK;
+}

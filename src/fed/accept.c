@@ -1,0 +1,106 @@
+/* accept.c - judges an answer by the core's rules, then by the parts'.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/accept.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Names the core itself sends up in training. */
+static bool accept_is_own(const char *name)
+{
+    return strcmp(name, "param") == 0 || strcmp(name, "state") == 0 ||
+           strcmp(name, "samples") == 0 || strcmp(name, "loss") == 0;
+}
+
+/* Everything in it must be finite and somebody's: the core's, or under a part's name. */
+static eg_status accept_entries(const eg_federation *f, size_t exchange, const eg_bundle *up)
+{
+    eg_bundle_entry e;
+    EG_TRY(eg_bundle_check(up, up));
+    for (size_t i = 0; i < eg_bundle_n(up); i++) {
+        eg_bundle_at(up, i, &e);
+        if (!(exchange == EG_TRAINING && accept_is_own(e.name)) &&
+            !eg_parts_own(&f->e->parts, e.name))
+            return eg_fail(EG_EINVAL, "%s '%s' is nobody's", e.is_scalar ? "scalar" : "tensor",
+                           e.name);
+    }
+    return EG_OK;
+}
+
+static eg_status accept_samples(const eg_federation *f, const eg_bundle *up)
+{
+    double samples, loss, most = 0;
+    for (size_t i = 0; i < f->feed.n_sources; i++)
+        most += (double)f->feed.train[i].n;
+    if (!eg_bundle_scalar_of(up, "samples", &samples) ||
+        !eg_bundle_scalar_of(up, "loss", &loss))
+        return eg_fail(EG_ENOENT, "scalar 'samples' or 'loss' is missing");
+    if (!(samples >= 1 && samples <= most && floor(samples) == samples))
+        return eg_fail(EG_EINVAL, "%g samples: not a whole number from 1 to %.0f", samples,
+                       most);
+    return EG_OK;
+}
+
+static eg_status accept_flat(const eg_bundle *up, const char *name, size_t n, const float **out)
+{
+    size_t there;
+    *out = eg_bundle_find(up, name, &there);
+    if (!*out)
+        return eg_fail(EG_ENOENT, "tensor '%s' is missing", name);
+    return there == n ? EG_OK
+                      : eg_fail(EG_ESHAPE, "tensor '%s': %zu values, not %zu", name, there, n);
+}
+
+/* A tensor as long as the model has a value for every weight. The gaps between the network's
+ * tensors are nobody's: what a client put there must reach no sum and no judgement. */
+static void accept_clear_gaps(const eg_federation *f, const eg_bundle *up)
+{
+    eg_bundle_entry e;
+    for (size_t i = 0; i < eg_bundle_n(up); i++) {
+        eg_bundle_at(up, i, &e);
+        bool state = strcmp(e.name, "state") == 0;
+        if (!e.is_scalar && e.n == (state ? f->server.n_state : f->server.n_params))
+            eg_params_clear_gaps(eg_net_params(f->net), !state, (float *)(uintptr_t)e.values);
+    }
+}
+
+/* How far the upload is from the global model, against the model's own length. A model shorter
+ * than 1 may move as if it were that long. */
+static eg_status accept_change(const eg_federation *f, const float *param)
+{
+    double length = 0, change = 0, most = f->e->server.max_change;
+    for (size_t i = 0; i < f->server.n_params; i++) {
+        double w = (double)f->param[i], d = (double)param[i] - w;
+        length += w * w;
+        change += d * d;
+    }
+    double allowed = most * fmax(sqrt(length), 1);
+    if (most > 0 && !(sqrt(change) <= allowed))
+        return eg_fail(EG_EINVAL,
+                       "it moves the model by %.3g, more than server.max_change %g "
+                       "allows (%.3g)",
+                       sqrt(change), most, allowed);
+    return EG_OK;
+}
+
+static eg_status accept_model(const eg_federation *f, const eg_bundle *up)
+{
+    const float *param, *state;
+    EG_TRY(accept_flat(up, "param", f->server.n_params, &param));
+    if (f->server.n_state)
+        EG_TRY(accept_flat(up, "state", f->server.n_state, &state));
+    return accept_change(f, param);
+}
+
+eg_status eg_accept(eg_federation *f, size_t exchange, int64_t client, eg_bundle *up)
+{
+    accept_clear_gaps(f, up);
+    EG_TRY(accept_entries(f, exchange, up));
+    if (exchange == EG_TRAINING) {
+        EG_TRY(accept_samples(f, up));
+        if (!f->agreed.all.personal)
+            EG_TRY(accept_model(f, up));
+    }
+    return eg_chain_accept(&f->chain, &f->server, exchange, client, up);
+}

@@ -1,0 +1,119 @@
+/* checkpoint.c - a run to disk and back: records of the server, receipts, the log's length.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/federation.h"
+
+#include <string.h>
+
+eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
+                            const float **param, const float **state)
+{
+    const eg_bundle *kept;
+    size_t n = f->server.n_params, m = f->server.n_state;
+    *param = f->param, *state = f->state;
+    EG_TRY(eg_ledger_records(f->ledger, client, own));
+    EG_TRY(eg_records_get(*own, "own", &kept));
+    if (!kept)
+        return EG_OK;
+    *param = eg_bundle_find(kept, "own.param", &n);
+    *state = eg_bundle_find(kept, "own.state", &m);
+    return n == f->server.n_params && m == f->server.n_state
+               ? EG_OK
+               : eg_fail(EG_EFORMAT, "client %lld: its own model has another size",
+                         (long long)client);
+}
+
+/* Events first, then the states, in one commit that knows how many events there were. */
+static eg_status checkpoint_commit(eg_federation *f)
+{
+    int64_t position;
+    EG_TRY(eg_run_folder_sync(f->folder, &position));
+    eg_json *extra = eg_json_object();
+    eg_status s = extra ? eg_json_set(extra, "position", eg_json_of_int(position)) : EG_ENOMEM;
+    if (s == EG_OK)
+        s = eg_ledger_commit(f->ledger, extra);
+    eg_json_free(extra);
+    return s;
+}
+
+static eg_status checkpoint_fill_model(const eg_federation *f, eg_bundle *to)
+{
+    EG_TRY(eg_bundle_add_flat(to, "param", f->param, f->server.n_params));
+    return f->server.n_state ? eg_bundle_add_flat(to, "state", f->state, f->server.n_state)
+                             : EG_OK;
+}
+
+static eg_status checkpoint_fill_run(const eg_federation *f, eg_bundle *to)
+{
+    EG_TRY(eg_bundle_scalar(to, "round", (double)eg_cursor_round(f->cursor)));
+    EG_TRY(eg_bundle_scalar(to, "bytes_up", f->bytes_up));
+    EG_TRY(eg_bundle_scalar(to, "bytes_down", f->bytes_down));
+    EG_TRY(eg_bundle_scalar(to, "accuracy", f->accuracy));
+    return eg_federation_save_spent(f, to);
+}
+
+static eg_status checkpoint_put(eg_federation *f, const char *name,
+                                eg_status (*fill)(const eg_federation *f, eg_bundle *to))
+{
+    eg_bundle *b;
+    EG_TRY(eg_bundle_new(&b));
+    eg_status s = fill(f, b);
+    if (s == EG_OK)
+        return eg_records_put(f->records, name, b);
+    eg_bundle_free(b);
+    return s;
+}
+
+eg_status eg_federation_checkpoint(eg_federation *f)
+{
+    eg_receipt receipt;
+    EG_TRY(checkpoint_put(f, "model", checkpoint_fill_model));
+    EG_TRY(checkpoint_put(f, "run", checkpoint_fill_run));
+    EG_TRY(eg_chain_save(&f->chain, &f->server));
+    EG_TRY(eg_records_save(f->records, &receipt));
+    EG_TRY(eg_ledger_enter(f->ledger, EG_SERVER, &receipt));
+    EG_TRY(checkpoint_commit(f));
+    eg_records_free(f->records); /* to be told what is committed now */
+    f->records = NULL;
+    return eg_ledger_records(f->ledger, EG_SERVER, &f->records);
+}
+
+static eg_status checkpoint_take_model(eg_federation *f, const eg_bundle *b)
+{
+    size_t n, m;
+    const float *param = eg_bundle_find(b, "param", &n),
+                *state = eg_bundle_find(b, "state", &m);
+    if (!param || n != f->server.n_params || m != f->server.n_state)
+        return eg_fail(EG_EFORMAT, "the checkpoint's model has another size");
+    memcpy(f->param, param, n * sizeof *param);
+    if (m)
+        memcpy(f->state, state, m * sizeof *state);
+    return EG_OK;
+}
+
+static eg_status checkpoint_take_run(eg_federation *f, const eg_bundle *b)
+{
+    double round;
+    if (!eg_bundle_scalar_of(b, "round", &round) || !(round >= 0) ||
+        round > (double)eg_scenario_n_rounds(f->feed.scenario))
+        return eg_fail(EG_EFORMAT, "the checkpoint's round %g is none of the run's", round);
+    eg_bundle_scalar_of(b, "bytes_up", &f->bytes_up);
+    eg_bundle_scalar_of(b, "bytes_down", &f->bytes_down);
+    eg_bundle_scalar_of(b, "accuracy", &f->accuracy);
+    eg_federation_load_spent(f, b);
+    eg_cursor_seek(f->cursor, (int64_t)round);
+    return EG_OK;
+}
+
+eg_status eg_federation_resume(eg_federation *f)
+{
+    const eg_bundle *model, *run;
+    EG_TRY(eg_records_get(f->records, "model", &model));
+    EG_TRY(eg_records_get(f->records, "run", &run));
+    if (!model && !run)
+        return EG_OK; /* nothing was committed: from the start */
+    if (!model || !run)
+        return eg_fail(EG_EFORMAT, "the checkpoint lacks the server's model or its round");
+    EG_TRY(checkpoint_take_model(f, model));
+    return checkpoint_take_run(f, run);
+}

@@ -1,0 +1,60 @@
+/* server.c - what a part may ask of the server: records, notes, tensors of uploads, workers.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fed/federation.h"
+
+eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
+                         const float **out)
+{
+    size_t n;
+    *out = eg_bundle_find(from, name, &n);
+    if (!*out)
+        return eg_fail(EG_ENOENT, "tensor '%s' is missing", name);
+    if (n != s->n_params)
+        return eg_fail(EG_ESHAPE, "tensor '%s': %zu values, not %zu", name, n, s->n_params);
+    return EG_OK;
+}
+
+eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out)
+{
+    return eg_records_get(s->run->records, name, out);
+}
+
+eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record)
+{
+    return eg_records_put(s->run->records, name, record);
+}
+
+eg_status eg_server_note(eg_server *s, const char *name, double value)
+{
+    return eg_run_write_note(s->run->folder, s->round + 1, EG_SERVER, name, value);
+}
+
+typedef struct server_work {
+    eg_federation *f;
+    eg_status (*work)(void *context, eg_worker *w, int64_t i);
+    void *context;
+} server_work;
+
+static eg_status server_do(void *context, int thread, int64_t i)
+{
+    const server_work *w = context;
+    return w->work(w->context, &w->f->workers[thread], i);
+}
+
+eg_status eg_server_each(eg_server *s, int64_t n,
+                         eg_status (*work)(void *context, eg_worker *w, int64_t i),
+                         eg_status (*done)(void *context, int64_t i), void *context)
+{
+    server_work w = {s->run, work, context};
+    eg_pool *pool;
+    eg_status status = EG_OK;
+    EG_TRY(eg_pool_start(&(eg_pool_job){s->run->n_workers, n, server_do, &w}, &pool));
+    for (int64_t i = 0; i < n && status == EG_OK; i++) {
+        status = eg_pool_take(pool, i);
+        if (status == EG_OK && done)
+            status = done(context, i);
+    }
+    eg_pool_end(pool);
+    return status;
+}

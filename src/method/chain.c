@@ -1,0 +1,360 @@
+/* chain.c - the parts of a run: what they wish together, and every hook of theirs, in order.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "method/chain.h"
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+eg_status eg_parts_add(eg_parts *p, const eg_method *m)
+{
+    if (p->n == EG_MAX_PARTS)
+        return eg_fail(EG_EINVAL, "a method has at most %d parts", EG_MAX_PARTS);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].method == m)
+            return eg_fail(EG_EINVAL, "the part '%s' is there twice", m->name);
+    void *options;
+    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &options));
+    eg_opts_init(m->opts, options);
+    p->at[p->n++] = (eg_part){m, options};
+    return EG_OK;
+}
+
+void eg_parts_free(eg_parts *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->at[i].options);
+    *p = (eg_parts){0};
+}
+
+bool eg_parts_has(const eg_parts *p, const char *part)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (eg_name_equal(p->at[i].method->name, part))
+            return true;
+    return false;
+}
+
+bool eg_parts_own(const eg_parts *p, const char *entry)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        size_t n = strlen(p->at[i].method->name);
+        if (strncmp(entry, p->at[i].method->name, n) == 0 && entry[n] == '.')
+            return true;
+    }
+    return false;
+}
+
+void eg_parts_each(const eg_parts *p, eg_part_visit visit, void *to)
+{
+    for (size_t i = 0; i < p->n; i++)
+        visit(to, p->at[i].method, p->at[i].options);
+}
+
+const char *eg_parts_name(const eg_parts *p, size_t i)
+{
+    return p->at[i].method->name;
+}
+
+void eg_parts_names(const eg_parts *p, const char *names[EG_MAX_PARTS])
+{
+    for (size_t i = 0; i < p->n; i++)
+        names[i] = p->at[i].method->name;
+}
+
+eg_status eg_parts_set(eg_parts *p, const char *part, const char *option, const char *value)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (eg_name_equal(p->at[i].method->name, part))
+            return eg_opts_set(p->at[i].method->opts, p->at[i].options, option, value);
+    return EG_ENOENT;
+}
+
+/* The name of the first of two parts that want what only one may have. */
+typedef struct parts_claim {
+    const char *side, *outputs, *models;
+} parts_claim;
+
+static eg_status parts_claim_one(const char **first, const char *name, const char *what)
+{
+    if (*first)
+        return eg_fail(EG_EINVAL, "'%s' and '%s' both %s", *first, name, what);
+    *first = name;
+    return EG_OK;
+}
+
+static eg_replay_inputs parts_inputs(size_t number)
+{
+    eg_replay_inputs names;
+    snprintf(names.x, sizeof names.x, "replay %zu x", number);
+    snprintf(names.labels, sizeof names.labels, "replay %zu labels", number);
+    snprintf(names.logits, sizeof names.logits, "replay %zu logits", number);
+    return names;
+}
+
+static void parts_add_lists(eg_agreement *a, size_t part, const eg_wishes *w)
+{
+    for (size_t k = 0; k < EG_MAX_REPLAYS && w->replays[k].rows > 0; k++) {
+        a->replays[a->n_replays].part = part;
+        a->replays[a->n_replays].index = k;
+        a->replays[a->n_replays].inputs = parts_inputs(a->n_replays);
+        a->replays[a->n_replays++].is = w->replays[k];
+        a->fixed_rows &= !w->replays[k].joins;
+    }
+    for (int k = 0; k < EG_MAX_EXCHANGES && w->exchanges[k].name; k++) {
+        a->exchanges[a->n_exchanges].part = part;
+        a->exchanges[a->n_exchanges].number = k + 1;
+        a->exchanges[a->n_exchanges++].is = w->exchanges[k];
+    }
+}
+
+static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
+                            parts_claim *claims, eg_agreement *a)
+{
+    if (w->side)
+        EG_TRY(parts_claim_one(&claims->side, m->name, "want a second head"));
+    if (m->outputs)
+        EG_TRY(parts_claim_one(&claims->outputs, m->name, "make the outputs"));
+    if (m->server.model_of)
+        EG_TRY(parts_claim_one(&claims->models, m->name, "have models of clients"));
+    a->all.offers |= w->offers;
+    a->all.memory |= w->memory;
+    a->all.logits |= w->logits;
+    a->all.insert_once |= w->insert_once;
+    a->all.personal |= w->personal;
+    a->all.side += w->side;
+    a->outputs = m->outputs ? part : a->outputs;
+    a->weighs |= m->server.weight != NULL;
+    a->sends_each |= m->server.send_one != NULL;
+    a->has_models |= m->server.model_of != NULL;
+    a->fixed_rows &= !m->client.samples && !m->server.wants;
+    parts_add_lists(a, part, w);
+    return EG_OK;
+}
+
+eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memory,
+                         eg_agreement *out)
+{
+    parts_claim claims = {0};
+    *out = (eg_agreement){.outputs = EG_MAX_PARTS, .fixed_rows = true, .n_exchanges = 1};
+    out->exchanges[0].part = EG_MAX_PARTS;
+    out->exchanges[0].is.name = "training";
+    if (p->n == 0)
+        return eg_fail(EG_EINVAL, "a run needs a method");
+    for (size_t i = 0; i < p->n; i++) {
+        const eg_method *m = p->at[i].method;
+        eg_wishes w = {0};
+        if (m->setup)
+            EG_TRY(eg_blame(m->setup(p->at[i].options, in, &w), "%s", m->name));
+        if (in->scenario)
+            EG_TRY(eg_scenario_require(in->scenario, m->name, w.offers));
+        if (w.memory && !has_memory)
+            return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->name);
+        EG_TRY(parts_join(m, i, &w, &claims, out));
+    }
+    return EG_OK;
+}
+
+static size_t chain_size(const eg_chain *k, size_t i)
+{
+    const eg_method *m = k->parts->at[i].method;
+    size_t half = k->is_server ? m->server.size : m->client.size;
+    return half ? half : m->size;
+}
+
+eg_status eg_chain_open(eg_chain *k, const eg_parts *parts, const eg_agreement *agreed,
+                        bool is_server)
+{
+    *k = (eg_chain){.parts = parts, .agreed = agreed, .is_server = is_server};
+    for (size_t i = 0; i < parts->n; i++)
+        EG_TRY(eg_alloc(1, chain_size(k, i) + 1, &k->states[i]));
+    eg_chain_reset(k);
+    return EG_OK;
+}
+
+static void chain_end(eg_chain *k, size_t i)
+{
+    const eg_method *m = k->parts->at[i].method;
+    void (*fini)(void *) = k->is_server ? m->server.fini : m->client.fini;
+    if (k->states[i] && fini)
+        fini(k->states[i]);
+}
+
+void eg_chain_close(eg_chain *k)
+{
+    for (size_t i = 0; k->parts && i < k->parts->n; i++) {
+        chain_end(k, i);
+        free(k->states[i]);
+    }
+    *k = (eg_chain){0};
+}
+
+void eg_chain_reset(eg_chain *k)
+{
+    for (size_t i = 0; i < k->parts->n; i++) {
+        size_t size = k->parts->at[i].method->size;
+        chain_end(k, i);
+        memset(k->states[i], 0, chain_size(k, i));
+        if (size)
+            memcpy(k->states[i], k->parts->at[i].options, size);
+    }
+}
+
+static bool chain_has(const eg_chain *k, size_t x, size_t part)
+{
+    size_t whose = k->agreed->exchanges[x].part;
+    return whose == EG_MAX_PARTS || whose == part;
+}
+
+static int chain_number(const eg_chain *k, size_t x)
+{
+    return k->agreed->exchanges[x].number;
+}
+
+/* Walks the parts that have a hook and a share in exchange x (training is everybody's): `call`
+ * may use the method m and its state self. who, the client or the server, is told whose hook it
+ * is. */
+#define CHAIN_WALK(k, who, x, hook, call)                                                      \
+    for (size_t i = 0; i < (k)->parts->n; i++) {                                               \
+        const eg_method *m = (k)->parts->at[i].method;                                         \
+        void *self = (k)->states[i];                                                           \
+        if (!m->hook || !chain_has(k, x, i))                                                   \
+            continue;                                                                          \
+        double since = eg_seconds();                                                           \
+        (who)->part = i;                                                                       \
+        call;                                                                                  \
+        (k)->seconds[i] += eg_seconds() - since;                                               \
+    }
+
+/* The same for hooks that may fail: the first failure ends the walk and has its part's name. */
+#define CHAIN_RUN(k, who, x, hook, ...)                                                        \
+    do {                                                                                       \
+        eg_status status = EG_OK;                                                              \
+        CHAIN_WALK(k, who, x, hook,                                                            \
+                   if (status == EG_OK) status =                                               \
+                       eg_blame(m->hook(self, __VA_ARGS__), "%s", m->name));                   \
+        return status;                                                                         \
+    } while (0)
+
+eg_status eg_chain_download(eg_chain *k, eg_client *c, size_t x, const eg_bundle *from)
+{
+    CHAIN_RUN(k, c, x, client.download, c, chain_number(k, x), from);
+}
+
+eg_status eg_chain_task(eg_chain *k, eg_client *c)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, client.task, c);
+}
+
+eg_status eg_chain_samples(eg_chain *k, eg_client *c)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, client.samples, c);
+}
+
+eg_node *eg_chain_outputs(const eg_chain *k, const eg_net *net, eg_graph *g, eg_node *features,
+                          eg_node *tasks)
+{
+    const eg_part *part = &k->parts->at[k->agreed->outputs];
+    return part->method->outputs(part->options, net, g, features, tasks);
+}
+
+eg_node *eg_chain_loss(eg_chain *k, eg_client *c, eg_graph *g, eg_node *loss)
+{
+    CHAIN_WALK(k, c, EG_TRAINING, loss, loss = m->loss(self, c, g, loss));
+    return loss;
+}
+
+uint64_t eg_chain_form(eg_chain *k, eg_client *c, uint64_t form)
+{
+    CHAIN_WALK(k, c, EG_TRAINING, form, form = form * 65537 + m->form(self, c));
+    return form;
+}
+
+eg_status eg_chain_fill(eg_chain *k, eg_client *c)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, fill, c);
+}
+
+eg_status eg_chain_grad(eg_chain *k, eg_client *c)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, client.grad, c);
+}
+
+eg_status eg_chain_trained(eg_chain *k, eg_client *c)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, client.trained, c);
+}
+
+eg_status eg_chain_answer(eg_chain *k, eg_client *c, size_t x, eg_bundle *to)
+{
+    CHAIN_RUN(k, c, x, client.answer, c, chain_number(k, x), to);
+}
+
+eg_status eg_chain_begin(eg_chain *k, eg_server *s)
+{
+    CHAIN_RUN(k, s, EG_TRAINING, server.begin, s);
+}
+
+bool eg_chain_wants(eg_chain *k, eg_server *s, size_t x)
+{
+    bool wanted = true;
+    CHAIN_WALK(k, s, x, server.wants, wanted &= m->server.wants(self, s, chain_number(k, x)));
+    return wanted;
+}
+
+eg_status eg_chain_send(eg_chain *k, eg_server *s, size_t x, eg_bundle *to)
+{
+    CHAIN_RUN(k, s, x, server.send, s, chain_number(k, x), to);
+}
+
+eg_status eg_chain_send_one(eg_chain *k, eg_server *s, int64_t client, eg_bundle *to)
+{
+    CHAIN_RUN(k, s, EG_TRAINING, server.send_one, s, client, to);
+}
+
+eg_status eg_chain_accept(eg_chain *k, eg_server *s, size_t x, int64_t client,
+                          const eg_bundle *from)
+{
+    CHAIN_RUN(k, s, x, server.accept, s, chain_number(k, x), client, from);
+}
+
+double eg_chain_weight(eg_chain *k, eg_server *s, int64_t client, const eg_bundle *from)
+{
+    double factor = 1;
+    CHAIN_WALK(k, s, EG_TRAINING, server.weight,
+               factor *= m->server.weight(self, s, client, from));
+    return factor;
+}
+
+eg_status eg_chain_collect(eg_chain *k, eg_server *s, size_t x, int64_t client,
+                           const eg_bundle *from)
+{
+    CHAIN_RUN(k, s, x, server.collect, s, chain_number(k, x), client, from);
+}
+
+eg_status eg_chain_refine(eg_chain *k, eg_server *s, float *param, float *state)
+{
+    CHAIN_RUN(k, s, EG_TRAINING, server.refine, s, param, state);
+}
+
+eg_status eg_chain_finish(eg_chain *k, eg_server *s, size_t x)
+{
+    CHAIN_RUN(k, s, x, server.finish, s, chain_number(k, x));
+}
+
+bool eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, const float **param,
+                       const float **state)
+{
+    bool has = false;
+    CHAIN_WALK(k, s, EG_TRAINING, server.model_of,
+               has = m->server.model_of(self, s, client, param, state));
+    return has;
+}
+
+eg_status eg_chain_save(eg_chain *k, eg_server *s)
+{
+    CHAIN_RUN(k, s, EG_TRAINING, server.save, s);
+}

@@ -1,0 +1,61 @@
+/* transport.h - how turns reach the clients and answers come back: what every transport is.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A transport carries one exchange at a time: begin with n clients, take their replies in
+ * client order, end. Who works when, and where, is its own affair and never changes a bit. The
+ * server's side of it belongs to one thread.
+ */
+#ifndef EG_TRANSPORT_H
+#define EG_TRANSPORT_H
+
+#include "client/worker.h"
+
+/* What both sides have: the run, and where clients keep their records. */
+typedef struct eg_site {
+    const eg_experiment *e;
+    const eg_feed *feed;
+    const eg_net *net;
+    const eg_agreement *agreed;
+    const char *store;
+    int n_workers;      /* how many clients may work at once */
+    eg_worker *workers; /* [n_workers] of this process, ready when the first exchange begins */
+} eg_site;
+
+/* One exchange. */
+typedef struct eg_job {
+    int64_t n;
+    const eg_bundle *down; /* what all are sent */
+    /* Tells turn i, on the server's thread, in order, and not long before it begins. *own is
+     * for what this client alone is sent, a new bundle that will rest on down: NULL if there is
+     * nothing. */
+    eg_status (*tell)(void *context, int64_t i, eg_turn *out, eg_bundle **own);
+    void *context;
+} eg_job;
+
+typedef struct eg_transport {
+    const char *name, *help;
+    size_t size; /* of the state, zeroed */
+    /* Before there are threads; what is borrowed outlives it. */
+    eg_status (*open)(void *self, const eg_site *site);
+    eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
+    /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
+     * is the error text), and the exchange goes on without it. A failure ends the run. */
+    eg_status (*take)(void *self, int64_t i, eg_reply *out, bool *lost);
+    void (*end)(void *self); /* what comes later is refused */
+    void (*close)(void *self);
+} eg_transport;
+
+extern const eg_transport *const eg_transports[]; /* NULL at the end */
+const eg_transport *eg_transport_find(const char *word);
+
+/* For transports whose exchanges are carried out by a pool of threads: turns are told ahead,
+ * replies wait until they are taken. carry has a thread carry out a turn. */
+typedef struct eg_desk eg_desk;
+typedef eg_status (*eg_desk_carry)(void *self, int thread, const eg_turn *turn,
+                                   const eg_bundle *own, eg_reply *out);
+eg_status eg_desk_open(const eg_job *job, int n_threads, eg_desk_carry carry, void *self,
+                       eg_desk **out);
+eg_status eg_desk_take(eg_desk *d, int64_t i, eg_reply *out);
+void eg_desk_close(eg_desk *d); /* NULL is fine */
+
+#endif
