@@ -55,11 +55,11 @@ function(eg_test_isa test isa label)
 endfunction()
 
 foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd_batched_test
-             product_test)
+             product_test few_test)
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()
-foreach(test plan_test sample_norms_test model_test)
+foreach(test plan_test sample_norms_test model_test winograd_test)
   eg_test_isa(${test} avx2 fast)
 endforeach()
 # Its values are the same under sanitizers, where it alone takes a tenth of the tests' time; the

@@ -41,6 +41,8 @@ static bool conv_is_winograd(const eg_kernels *k, const eg_conv *c)
     return eg_winograd_can(k, c) && !small && 2 * c->oh * c->ow >= 16 * tiles;
 }
 
+/* What is left is oneDNN's, unless it has reference code alone: for gradients of images, and
+ * with AVX2 for weights on maps smaller than the window. */
 eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                        const eg_conv_nodes *nodes)
 {
@@ -50,9 +52,13 @@ eg_status eg_emit_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg
         return eg_direct_conv(p, y, pass, c, nodes);
     if (conv_is_winograd(k, c))
         return eg_winograd_conv(p, y, pass, c, nodes);
-    /* AVX2 has no generated code for maps that are smaller than the window. */
-    bool slow = false;
-    if (pass == EG_CONV_BACK_WEIGHTS && eg_product_can(k, c))
+    bool weights = pass == EG_CONV_BACK_WEIGHTS, slow = false;
+    bool product = weights && eg_product_can(k, c);
+    bool few = pass != EG_CONV_FORWARD && eg_few_can(k, c);
+    if (product || few)
         EG_TRY(eg_dnnl_is_reference(p, pass, c, &slow));
-    return slow ? eg_product_back_weights(p, y, c, nodes) : eg_dnnl_conv(p, y, pass, c, nodes);
+    if (slow)
+        return product ? eg_product_back_weights(p, y, c, nodes)
+                       : eg_few_conv(p, y, pass, c, nodes);
+    return eg_dnnl_conv(p, y, pass, c, nodes);
 }

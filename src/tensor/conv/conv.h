@@ -58,6 +58,12 @@ bool eg_product_can(const eg_kernels *k, const eg_conv *c);
 eg_status eg_product_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
                                   const eg_conv_nodes *nodes);
 
+/* True when x has few channels and the result whole blocks: both gradients can be computed as
+ * products of windows; eg_few_conv takes nothing else, and no forward pass. */
+bool eg_few_can(const eg_kernels *k, const eg_conv *c);
+eg_status eg_few_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
+                      const eg_conv_nodes *nodes);
+
 /* True when Winograd's F(4x4, 3x3) or F(4x4, 5x5) can compute it; eg_winograd_conv takes
  * nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);

@@ -15,13 +15,15 @@ typedef struct eg_conv {
 } eg_conv;
 
 /* Images [n, c / v, h, w, v] cut into tiles of 4 x 4 places for Winograd's convolution, rows x
- * cols of them an image. The n tiles from `from` on, counted through all images, are worked on.
+ * cols of them an image. Neighbours in a tile are `stride` places apart in the image, and the
+ * first tile, or its window, begins at (row, col), which may be before the image. The n tiles
+ * from `from` on, counted through all images, are worked on.
  * A transformed tile has (taps + 3)^2 points per channel; point p of every tile goes to matrix
  * p. */
 typedef struct eg_winograd_tiles {
-    int64_t taps; /* of a filter in a row or column: 3 or 5 */
+    int64_t taps; /* of a filter in a row or column: 2, 3 or 5 */
     int64_t c, h, w, rows, cols;
-    int64_t padding; /* the windows begin so far before the tiles */
+    int64_t row, col, stride;
     int64_t from, n;
     int64_t step; /* floats from one matrix to the next */
 } eg_winograd_tiles;
@@ -35,11 +37,14 @@ typedef struct eg_panel_product {
     bool add;                               /* to what stands there */
 } eg_panel_product;
 
-/* Filters of taps x taps, 3 or 5, or a piece of them: where they stand in the weights, ic_step
- * floats apart along what is summed over and oc_step along the results. */
+/* Filters of taps x taps, 2, 3 or 5, or a piece of them: where they stand in the weights,
+ * ic_step floats apart along what is summed over and oc_step along the results; their taps are
+ * tap_step apart in a line, and lines line_step. Their ic rows begin at `row` of so many in the
+ * matrices. */
 typedef struct eg_winograd_filters {
     int64_t taps;
-    int64_t ic, oc, ic_step, oc_step;
+    int64_t ic, oc, ic_step, oc_step, tap_step, line_step;
+    int64_t row, rows;
     int64_t step; /* floats from one matrix to the next */
     bool turned;  /* by half a turn */
 } eg_winograd_filters;

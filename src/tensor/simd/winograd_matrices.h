@@ -1,10 +1,10 @@
-/* winograd_matrices.h - the matrices of Winograd's F(4, 3) and F(4, 5), each applied to a line.
+/* winograd_matrices.h - the matrices of Winograd's F(4, 2), F(4, 3) and F(4, 5), by lines.
  * SPDX-License-Identifier: Apache-2.0
  *
- * y = A^T [(G w) * (B^T x)] gives 4 results of 3 or 5 taps. The points are 0, 1, -1, 2, -2, for
- * 5 taps also 1/2 and -1/2, and infinity. Each line below is a row of a matrix; steps are in
- * vectors; `taps` and `order` are constants where a function is called. `to` may not be what is
- * read.
+ * y = A^T [(G w) * (B^T x)] gives 4 results of 2, 3 or 5 taps. The points are 0, 1, -1, 2, from
+ * 3 taps on -2, for 5 also 1/2 and -1/2, and infinity. Each line below is a row of a matrix;
+ * steps are in vectors; `taps` and `order` are constants where a function is called. `to` may
+ * not be what is read.
  */
 #ifndef EG_WINOGRAD_MATRICES_H
 #define EG_WINOGRAD_MATRICES_H
@@ -13,7 +13,7 @@
 
 #define WINOGRAD_INLINE static inline __attribute__((always_inline))
 
-enum { TILE = 4, MOST_TAPS = 5, MOST_WINDOW = MOST_TAPS + TILE - 1 };
+enum { TILE = 4, MOST_TAPS = 5, MOST_WINDOW = MOST_TAPS + TILE - 1, MOST_STRIDE = 2 };
 
 /* Which two of three numbers are added first where it matters: every layout has an order of its
  * own, and results would differ in their last bits with another. */
@@ -22,6 +22,17 @@ typedef enum winograd_order { FIRST_TWO, LAST_TWO } winograd_order;
 WINOGRAD_INLINE eg_vec winograd_add(eg_vec a, eg_vec b, eg_vec c, winograd_order order)
 {
     return order == FIRST_TWO ? (a + b) + c : a + (b + c);
+}
+
+WINOGRAD_INLINE void winograd_bt2(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step)
+{
+    eg_vec x1 = x[step], x2 = x[2 * step], x3 = x[3 * step];
+    eg_vec a = x3 - x1;
+    to[0] = 2 * (x[0] - x2) + a;
+    to[to_step] = (x3 - x2) - 2 * x1;
+    to[2 * to_step] = (x3 - 3 * x2) + 2 * x1;
+    to[3 * to_step] = a;
+    to[4 * to_step] = (x[4 * step] - x2) - 2 * a;
 }
 
 WINOGRAD_INLINE void winograd_bt3(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step)
@@ -58,7 +69,9 @@ WINOGRAD_INLINE void winograd_bt5(eg_vec *to, int64_t to_step, const eg_vec *x, 
 WINOGRAD_INLINE void winograd_bt(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step,
                                  int taps)
 {
-    if (taps == 3)
+    if (taps == 2)
+        winograd_bt2(to, to_step, x, step);
+    else if (taps == 3)
         winograd_bt3(to, to_step, x, step);
     else
         winograd_bt5(to, to_step, x, step);
@@ -85,8 +98,15 @@ WINOGRAD_INLINE void winograd_at(eg_vec *to, int64_t to_step, const eg_vec *m, i
                                  int taps, winograd_order order)
 {
     eg_vec m1 = m[step], m2 = m[2 * step], m3 = m[3 * step], m4 = m[4 * step];
-    eg_vec a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4;
-    eg_vec last = m[(taps + 2) * step];
+    eg_vec a = m1 + m2, b = m1 - m2, last = m[(taps + 2) * step];
+    if (taps == 2) {
+        to[0] = m[0] + a + m3;
+        to[to_step] = b + 2 * m3;
+        to[2 * to_step] = a + 4 * m3;
+        to[3 * to_step] = (b + last) + 8 * m3;
+        return;
+    }
+    eg_vec c = m3 + m4, d = m3 - m4;
     if (taps == 3) {
         to[0] = m[0] + a + c;
         to[to_step] = b + 2 * d;
@@ -111,13 +131,25 @@ WINOGRAD_INLINE void winograd_a(eg_vec *to, int64_t to_step, const eg_vec *y, in
     to[to_step] = a + b;
     to[2 * to_step] = a - b;
     to[3 * to_step] = c + 2 * d;
-    to[4 * to_step] = c - 2 * d;
     to[(taps + 2) * to_step] = y3;
+    if (taps == 2)
+        return;
+    to[4 * to_step] = c - 2 * d;
     if (taps == 3)
         return;
     eg_vec e = y0 + 0.25f * y2, f = y1 + 0.25f * y3;
     to[5 * to_step] = e + 0.5f * f;
     to[6 * to_step] = e - 0.5f * f;
+}
+
+WINOGRAD_INLINE void winograd_g2(eg_vec *to, int64_t to_step, const eg_vec *w, int64_t step)
+{
+    eg_vec w0 = w[0], w1 = w[step];
+    to[0] = w0 * 0.5f;
+    to[to_step] = (w0 + w1) * -0.5f;
+    to[2 * to_step] = (w1 - w0) * (1.0f / 6);
+    to[3 * to_step] = (w0 + 2 * w1) * (1.0f / 6);
+    to[4 * to_step] = w1;
 }
 
 WINOGRAD_INLINE void winograd_g3(eg_vec *to, int64_t to_step, const eg_vec *w, int64_t step)
@@ -153,10 +185,19 @@ WINOGRAD_INLINE void winograd_g5(eg_vec *to, int64_t to_step, const eg_vec *w, i
 WINOGRAD_INLINE void winograd_g(eg_vec *to, int64_t to_step, const eg_vec *w, int64_t step,
                                 int taps)
 {
-    if (taps == 3)
+    if (taps == 2)
+        winograd_g2(to, to_step, w, step);
+    else if (taps == 3)
         winograd_g3(to, to_step, w, step);
     else
         winograd_g5(to, to_step, w, step);
+}
+
+WINOGRAD_INLINE void winograd_gt2(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step)
+{
+    eg_vec u1 = u[step], u2 = u[2 * step], u3 = u[3 * step];
+    to[0] = (u[0] - u1) * 0.5f + (u3 - u2) * (1.0f / 6);
+    to[to_step] = (u[4 * step] - u1 * 0.5f) + (u2 + 2 * u3) * (1.0f / 6);
 }
 
 WINOGRAD_INLINE void winograd_gt3(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step)
@@ -187,7 +228,9 @@ WINOGRAD_INLINE void winograd_gt5(eg_vec *to, int64_t to_step, const eg_vec *u, 
 WINOGRAD_INLINE void winograd_gt(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step,
                                  int taps, winograd_order order)
 {
-    if (taps == 3)
+    if (taps == 2)
+        winograd_gt2(to, to_step, u, step);
+    else if (taps == 3)
         winograd_gt3(to, to_step, u, step);
     else
         winograd_gt5(to, to_step, u, step, order);
