@@ -6,13 +6,14 @@
 
 static eg_node *group_norm_sample(eg_graph *g, int i)
 {
-    static const eg_shape s[] = {{4, {2, 4, 3, 3}}, {4, {2, 6, 2, 3}}, {2, {3, 8}}};
-    if (i >= 3)
+    static const eg_shape s[] = {
+        {4, {2, 4, 3, 3}}, {4, {2, 6, 2, 3}}, {2, {3, 8}}, {4, {2, 32, 3, 2}}};
+    if (i >= 4)
         return NULL;
     eg_node *x = eg_sample_input(g, s[i], -1, 1);
     eg_node *w = i == 1 ? NULL : eg_sample_input(g, eg_dims(s[i].dim[1]), 0.5, 1.5);
     eg_node *b = i == 1 ? NULL : eg_sample_input(g, eg_dims(s[i].dim[1]), -1, 1);
-    return eg_group_norm(g, x, i == 1 ? 3 : 2, w, b, 1e-5);
+    return eg_group_norm(g, x, i == 1 ? 3 : i == 3 ? 8 : 2, w, b, 1e-5);
 }
 
 const eg_op eg_op_group_norm = {.name = "group_norm", .sample = group_norm_sample};
@@ -38,8 +39,9 @@ eg_node *eg_group_norm(eg_graph *g, eg_node *x, int64_t groups, eg_node *weight,
         return eg_poison(g, EG_ESHAPE, "group_norm: %lld channels in %lld groups",
                          (long long)s.dim[1], (long long)groups);
     int64_t rows = s.dim[0] * groups;
-    eg_node *y =
-        eg_row_normalize(g, eg_reshape(g, x, eg_dims(rows, eg_shape_size(s) / rows)), eps);
-    y = eg_reshape(g, y, s);
+    eg_shape flat = eg_dims(rows, eg_shape_size(s) / rows);
+    eg_node *y = s.rank == 4
+                     ? eg_group_normalize(g, x, groups, eps)
+                     : eg_reshape(g, eg_row_normalize(g, eg_reshape(g, x, flat), eps), s);
     return eg_is_poison(y) ? y : group_norm_affine(g, y, weight, bias);
 }

@@ -5,11 +5,14 @@
 
 static eg_node *instance_norm_sample(eg_graph *g, int i)
 {
-    if (i >= 2)
+    if (i >= 3)
         return NULL;
-    eg_node *x = eg_sample_input(g, i ? eg_dims(2, 3, 7) : eg_dims(2, 3, 4, 3), -1, 1);
-    eg_node *w = i ? NULL : eg_sample_input(g, eg_dims(3), 0.5, 1.5);
-    eg_node *b = i ? NULL : eg_sample_input(g, eg_dims(3), -1, 1);
+    eg_shape s = i == 1 ? eg_dims(2, 3, 7) : eg_dims(2, i ? 32 : 3, 4, 3);
+    eg_node *x = eg_sample_input(g, s, -1, 1), *w = NULL, *b = NULL;
+    if (i != 1) {
+        w = eg_sample_input(g, eg_dims(s.dim[1]), 0.5, 1.5);
+        b = eg_sample_input(g, eg_dims(s.dim[1]), -1, 1);
+    }
     return eg_instance_norm(g, x, w, b, 1e-5);
 }
 

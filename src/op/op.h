@@ -43,6 +43,23 @@ eg_channels eg_channels_of(const eg_kernels *k, const eg_node *x, eg_layout layo
 /* The layout for sums over a channel of x: its own, unless that has filled-up samples in it. */
 eg_layout eg_channel_layout(const eg_plan *p, const eg_node *x);
 
+/* Groups of channels of one sample are normalised together. */
+typedef struct eg_group_attr {
+    int64_t groups;
+    double eps;
+} eg_group_attr;
+/* False: the graph is poisoned, x has not 4 axes or not so many groups of channels. */
+bool eg_check_groups(eg_graph *g, const char *op, const eg_node *x, int64_t groups);
+/* stats [2, c] = mean and 1 / standard deviation of each channel's group in one sample. */
+void eg_group_moments(const eg_kernels *k, const float *x, const eg_channels *d,
+                      const eg_group_attr *a, float *stats);
+/* The layout for sums over groups of x: its own, unless samples are its lanes. */
+eg_layout eg_group_layout(const eg_plan *p, const eg_node *x);
+/* s [n, groups] for each channel, [n, channels]. */
+eg_node *eg_group_spread(eg_graph *g, eg_node *s, int64_t channels);
+/* Mean and biased variance of n numbers. */
+void eg_reference_moments(const double *x, int64_t n, double *mean, double *var);
+
 /* The slope of a leaky relu node; relu is slope 0. */
 double eg_rectify_slope(const eg_node *y);
 /* The relu that alone reads x, to be taken into x's own step; NULL: none. */

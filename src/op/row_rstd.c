@@ -21,11 +21,8 @@ static void row_rstd_reference(const eg_node *y, const double *const *in, double
     int64_t cols = y->in[0]->shape.dim[1];
     for (int64_t i = 0; i < y->shape.dim[0]; i++) {
         const double *x = in[0] + i * cols;
-        double mean = 0, var = 0;
-        for (int64_t j = 0; j < cols; j++)
-            mean += x[j] / (double)cols;
-        for (int64_t j = 0; j < cols; j++)
-            var += (x[j] - mean) * (x[j] - mean) / (double)cols;
+        double mean, var;
+        eg_reference_moments(x, cols, &mean, &var);
         double rstd = 1 / sqrt(var + *(const double *)y->attr);
         out[i] = rstd;
     }
