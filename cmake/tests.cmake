@@ -55,7 +55,7 @@ function(eg_test_isa test isa label)
 endfunction()
 
 foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd_batched_test
-             product_test few_test)
+             product_test few_test layers_test)
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()

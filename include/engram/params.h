@@ -36,12 +36,13 @@ void eg_shape_print(eg_shape s, char out[64]); /* "[32, 3, 28, 28]" */
 typedef enum eg_init_kind {
     EG_INIT_CONSTANT, /* a: the value */
     EG_INIT_UNIFORM,  /* uniform in [-a, a] */
-    EG_INIT_NORMAL,   /* normal with mean 0 and standard deviation a */
+    EG_INIT_NORMAL,   /* normal with standard deviation a about a mean */
 } eg_init_kind;
 
 typedef struct eg_init {
     eg_init_kind kind;
     double a;
+    double mean; /* of normal ones */
 } eg_init;
 
 typedef struct eg_params eg_params;

@@ -1,4 +1,4 @@
-/* layers.c - linear, convolution and batch norm with their tensors.
+/* layers.c - linear layers, convolutions and norms with their tensors.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "model/layers.h"
@@ -25,14 +25,34 @@ static eg_node *layer_param(eg_graph *g, eg_params *p, const char *layer, const 
     return eg_param(g, p, layer_tensor(layer, tensor).text, shape, init);
 }
 
-eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out)
+/* The first values of a layer whose results sum over so many inputs: PyTorch's, uniform within
+ * 1 / sqrt(fan in), unless others are given. */
+static eg_layer_init layer_init(const eg_layer_init *given, int64_t fan_in)
+{
+    const eg_init uniform = {.kind = EG_INIT_UNIFORM, .a = 1 / sqrt((double)fan_in)};
+    return given ? *given : (eg_layer_init){.weight = uniform, .bias = uniform};
+}
+
+eg_node *eg_linear_layer_from(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                              int64_t out, const eg_layer_init *given)
 {
     if (eg_is_poison(x))
         return x;
     int64_t in = x->shape.dim[1];
-    eg_init init = {EG_INIT_UNIFORM, 1 / sqrt((double)in)};
-    eg_node *w = layer_param(g, p, name, "weight", eg_dims(out, in), init);
-    return eg_linear(g, x, w, layer_param(g, p, name, "bias", eg_dims(out), init));
+    eg_layer_init init = layer_init(given, in);
+    eg_node *w = layer_param(g, p, name, "weight", eg_dims(out, in), init.weight);
+    return eg_linear(g, x, w, layer_param(g, p, name, "bias", eg_dims(out), init.bias));
+}
+
+eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out)
+{
+    return eg_linear_layer_from(g, p, name, x, out, NULL);
+}
+
+static eg_node *layer_bias(eg_graph *g, eg_params *p, const char *name,
+                           const eg_conv_layer_spec *spec, eg_init init)
+{
+    return spec->bias ? layer_param(g, p, name, "bias", eg_dims(spec->out), init) : NULL;
 }
 
 eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
@@ -41,32 +61,77 @@ eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
     if (eg_is_poison(x))
         return x;
     int64_t in = x->shape.dim[1], k = spec->kernel;
-    eg_init init = {EG_INIT_UNIFORM, 1 / sqrt((double)(in * k * k))};
-    eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in, k, k), init);
-    eg_node *b = spec->bias ? layer_param(g, p, name, "bias", eg_dims(spec->out), init) : NULL;
-    return eg_conv2d(g, x, w, b, (eg_window){.stride = spec->stride, .padding = spec->padding});
+    eg_layer_init init = layer_init(spec->init, in * k * k);
+    eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in, k, k), init.weight);
+    return eg_conv2d(g, x, w, layer_bias(g, p, name, spec, init.bias),
+                     (eg_window){.stride = spec->stride, .padding = spec->padding});
 }
 
-eg_node *eg_batch_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x)
+eg_node *eg_conv_transpose_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                 const eg_conv_layer_spec *spec)
+{
+    if (eg_is_poison(x))
+        return x;
+    int64_t in = x->shape.dim[1], k = spec->kernel;
+    /* PyTorch takes the fan in from the weights' second axis here, too, which is `out`. */
+    eg_layer_init init = layer_init(spec->init, spec->out * k * k);
+    eg_node *w = layer_param(g, p, name, "weight", eg_dims(in, spec->out, k, k), init.weight);
+    return eg_conv2d_transpose(g, x, w, layer_bias(g, p, name, spec, init.bias),
+                               (eg_window){.stride = spec->stride, .padding = spec->padding});
+}
+
+static const eg_init layer_zeros = {.kind = EG_INIT_CONSTANT, .a = 0};
+static const eg_init layer_ones = {.kind = EG_INIT_CONSTANT, .a = 1};
+
+/* A norm's weight and bias, one for each channel. */
+static void layer_scale(eg_graph *g, eg_params *p, const char *name, eg_shape c,
+                        const eg_layer_init *given, eg_node *out[2])
+{
+    out[0] = layer_param(g, p, name, "weight", c, given ? given->weight : layer_ones);
+    out[1] = layer_param(g, p, name, "bias", c, given ? given->bias : layer_zeros);
+}
+
+eg_node *eg_batch_norm_layer_from(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                  const eg_layer_init *init)
 {
     if (eg_is_poison(x))
         return x;
     const double momentum = 0.1, eps = 1e-5;
-    const eg_init zero = {EG_INIT_CONSTANT, 0}, one = {EG_INIT_CONSTANT, 1};
     eg_shape c = eg_dims(x->shape.dim[1]);
-    eg_node *weight = layer_param(g, p, name, "weight", c, one);
-    eg_node *bias = layer_param(g, p, name, "bias", c, zero);
-    eg_node *mean = eg_state(g, p, layer_tensor(name, "running_mean").text, c, zero);
-    eg_node *var = eg_state(g, p, layer_tensor(name, "running_var").text, c, one);
+    eg_node *scale[2];
+    layer_scale(g, p, name, c, init, scale);
+    eg_node *mean = eg_state(g, p, layer_tensor(name, "running_mean").text, c, layer_zeros);
+    eg_node *var = eg_state(g, p, layer_tensor(name, "running_var").text, c, layer_ones);
     if (!eg_graph_training(g))
-        return eg_batch_norm_eval(g, x, mean, var, weight, bias, eps);
+        return eg_batch_norm_eval(g, x, mean, var, scale[0], scale[1], eps);
     if (eg_shape_size(x->shape) == x->shape.dim[1])
         return eg_poison(
             g, EG_ESHAPE,
             "batch norm '%s' has one value a channel, which has no variance; train "
             "it on two samples or more at a time",
             name);
-    return eg_batch_norm(g, x, eg_channel_stats(g, x, mean, var, momentum), weight, bias, eps);
+    return eg_batch_norm(g, x, eg_channel_stats(g, x, mean, var, momentum), scale[0], scale[1],
+                         eps);
+}
+
+eg_node *eg_batch_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x)
+{
+    return eg_batch_norm_layer_from(g, p, name, x, NULL);
+}
+
+eg_node *eg_instance_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                bool affine)
+{
+    if (eg_is_poison(x))
+        return x;
+    if (x->shape.rank > 2 && eg_shape_size(x->shape) == x->shape.dim[0] * x->shape.dim[1])
+        return eg_poison(g, EG_ESHAPE,
+                         "instance norm '%s' has one value a channel, which has no variance",
+                         name);
+    eg_node *scale[2] = {NULL, NULL};
+    if (affine)
+        layer_scale(g, p, name, eg_dims(x->shape.dim[1]), NULL, scale);
+    return eg_instance_norm(g, x, scale[0], scale[1], 1e-5);
 }
 
 eg_node *eg_flatten(eg_graph *g, eg_node *x)

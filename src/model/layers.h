@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A layer named "conv1" has tensors "conv1.weight" and "conv1.bias", as in PyTorch, with
- * PyTorch's default first values: uniform in +-1/sqrt(fan in) for weights and biases.
+ * PyTorch's default first values: uniform in +-1/sqrt(fan in) for weights and biases, ones and
+ * zeros for norms. Where an eg_layer_init may be given, NULL is that default.
  */
 #ifndef EG_LAYERS_H
 #define EG_LAYERS_H
@@ -10,19 +11,37 @@
 #include <engram/model.h>
 #include <engram/op.h>
 
+/* How a layer's two tensors get their first values. */
+typedef struct eg_layer_init {
+    eg_init weight, bias;
+} eg_layer_init;
+
 /* Fully connected: x [n, in] -> [n, out]. */
 eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out);
+eg_node *eg_linear_layer_from(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                              int64_t out, const eg_layer_init *init);
 
 /* A square convolution. */
 typedef struct eg_conv_layer_spec {
     int64_t out, kernel, stride, padding;
     bool bias;
+    const eg_layer_init *init;
 } eg_conv_layer_spec;
 eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                        const eg_conv_layer_spec *spec);
+/* The transposed one: weights [in, out, kernel, kernel], and a side of s places becomes
+ * (s - 1) stride - 2 padding + kernel. */
+eg_node *eg_conv_transpose_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                 const eg_conv_layer_spec *spec);
 
 /* Batch norm with running statistics, momentum 0.1, eps 1e-5; by g's training or eval form. */
 eg_node *eg_batch_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x);
+eg_node *eg_batch_norm_layer_from(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                  const eg_layer_init *init);
+
+/* Instance norm, eps 1e-5, without running statistics; affine: with weight and bias. */
+eg_node *eg_instance_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                                bool affine);
 
 /* [n, ...] -> [n, everything else]. */
 eg_node *eg_flatten(eg_graph *g, eg_node *x);

@@ -114,7 +114,7 @@ static void params_init_tensor(const eg_param_info *t, eg_rng rng, float *out)
             out[j] = (float)eg_rng_uniform(&rng, -t->init.a, t->init.a);
             break;
         case EG_INIT_NORMAL:
-            out[j] = (float)(t->init.a * eg_rng_normal(&rng));
+            out[j] = (float)(t->init.mean + t->init.a * eg_rng_normal(&rng));
             break;
         }
     }

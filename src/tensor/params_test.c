@@ -23,11 +23,11 @@ static eg_params *open_table(void)
 {
     eg_params *p = NULL;
     assert_ok(eg_params_new(&p));
-    add(p, "fc.weight", eg_dims(3, 7), true, (eg_init){EG_INIT_UNIFORM, 0.5});
-    add(p, "fc.bias", eg_dims(3), true, (eg_init){EG_INIT_NORMAL, 2});
-    add(p, "bn.running_var", eg_dims(5), false, (eg_init){EG_INIT_CONSTANT, 1});
-    add(p, "scale", eg_scalar(), true, (eg_init){EG_INIT_CONSTANT, 4});
-    add(p, "bn.running_mean", eg_dims(16), false, (eg_init){EG_INIT_CONSTANT, 0});
+    add(p, "fc.weight", eg_dims(3, 7), true, (eg_init){.kind = EG_INIT_UNIFORM, .a = 0.5});
+    add(p, "fc.bias", eg_dims(3), true, (eg_init){.kind = EG_INIT_NORMAL, .a = 2});
+    add(p, "bn.running_var", eg_dims(5), false, (eg_init){.kind = EG_INIT_CONSTANT, .a = 1});
+    add(p, "scale", eg_scalar(), true, (eg_init){.kind = EG_INIT_CONSTANT, .a = 4});
+    add(p, "bn.running_mean", eg_dims(16), false, (eg_init){.kind = EG_INIT_CONSTANT, .a = 0});
     return p;
 }
 
@@ -124,8 +124,8 @@ static void init_pair(size_t n, uint64_t seed, eg_init_kind kind, float *value)
 {
     eg_params *p;
     assert_ok(eg_params_new(&p));
-    add(p, "first", eg_dims((int64_t)n), true, (eg_init){EG_INIT_UNIFORM, 1});
-    add(p, "second", eg_dims(50), true, (eg_init){kind, 2});
+    add(p, "first", eg_dims((int64_t)n), true, (eg_init){.kind = EG_INIT_UNIFORM, .a = 1});
+    add(p, "second", eg_dims(50), true, (eg_init){.kind = kind, .a = 2});
     eg_params_init(p, seed, value, NULL);
     memmove(value + n, value + eg_params_at(p, 1)->offset, 50 * sizeof *value);
     eg_params_free(p);
@@ -152,14 +152,16 @@ static void test_first_values_have_the_spread_they_are_asked_for(void **state)
 {
     (void)state;
     enum { N = 100000 };
-    static const eg_init_kind kinds[] = {EG_INIT_UNIFORM, EG_INIT_NORMAL, EG_INIT_CONSTANT};
-    static const double spreads[] = {0.57735, 1, 0}, means[] = {0, 0, 1};
-    for (int k = 0; k < 3; k++) {
+    static const eg_init_kind kinds[] = {EG_INIT_UNIFORM, EG_INIT_NORMAL, EG_INIT_CONSTANT,
+                                         EG_INIT_NORMAL};
+    static const double spreads[] = {0.57735, 1, 0, 1}, means[] = {0, 0, 1, 10};
+    for (int k = 0; k < 4; k++) {
         eg_params *p;
         float *value = NULL;
         double mean = 0, square = 0;
         assert_ok(eg_params_new(&p));
-        add(p, "w", eg_dims(N), true, (eg_init){kinds[k], 3});
+        add(p, "w", eg_dims(N), true,
+            (eg_init){.kind = kinds[k], .a = 3, .mean = k == 3 ? 30 : 0});
         assert_ok(eg_params_alloc(p, &value));
         eg_params_init(p, 8, value, NULL);
         for (size_t j = 0; j < N; j++) {
