@@ -12,7 +12,7 @@ typedef struct bench_options {
     const char *peer, *model;
     int64_t batch;
     double seconds;
-    bool layers, data, norms, json;
+    bool layers, data, norms, convs, json;
 } bench_options;
 
 typedef struct bench_row {
@@ -206,6 +206,10 @@ static int bench_parse(int argc, char **argv, bench_options *o)
             o->data = true;
             continue;
         }
+        if (strcmp(name, "--convs") == 0) {
+            o->convs = true;
+            continue;
+        }
         if (strcmp(name, "--json") == 0) {
             o->json = true;
             continue;
@@ -232,8 +236,9 @@ static int bench_parse(int argc, char **argv, bench_options *o)
                  (!((o->seconds = strtod(value, &end)) > 0) || *end || o->seconds > 3600))
             return eg_cli_usage("bench", "'%s' is no time", value);
     }
-    if (o->layers + o->norms + o->data > 1)
-        return eg_cli_usage("bench", "--layers, --norms and --data exclude each other");
+    if (o->layers + o->norms + o->data + o->convs > 1)
+        return eg_cli_usage("bench",
+                            "--layers, --norms, --convs and --data exclude each other");
     return 0;
 }
 
@@ -249,6 +254,8 @@ int eg_verb_bench(int argc, char **argv)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.norms)
         return bench_run_norms(&o) == EG_OK ? 0 : eg_cli_failed();
+    if (o.convs)
+        return bench_convs(o.batch ? o.batch : 64, o.seconds) == EG_OK ? 0 : eg_cli_failed();
     if (o.data)
         return bench_data(o.seconds) == EG_OK ? 0 : eg_cli_failed();
     bench_peer peer = {0};

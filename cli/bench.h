@@ -23,8 +23,14 @@ void bench_job_close(bench_job *j);
 /* One step: forward, and when training backward and the optimiser's update. */
 eg_status bench_job_step(bench_job *j);
 
+/* This thread's own time: others on the machine do not count. */
+double bench_clock(void);
+
 /* Prints how long batches take to assemble, beside a training step of cnn-small. */
 eg_status bench_data(double seconds);
+
+/* Prints the processor time of the convolutions of generators and critics, all passes. */
+eg_status bench_convs(int64_t batch, double seconds);
 
 /* Prints the processor time of a batch's gradient norms, sample by sample, beside that of a
  * training step. */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static eg_status bench_job_compile(bench_job *j, bool train)
 {
@@ -79,4 +80,11 @@ eg_status bench_job_step(bench_job *j)
     if (j->optimizer)
         eg_optimizer_step(j->optimizer, j->value, j->grad);
     return EG_OK;
+}
+
+double bench_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

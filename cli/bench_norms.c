@@ -8,15 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-/* This thread's own time: others on the machine do not count. */
-static double bench_norms_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The norms of a batch, in eval form, for the job's network and values. */
 static eg_status bench_norms_compile(const bench_job *j, eg_graph *g, eg_plan **plan)
@@ -43,11 +34,11 @@ static eg_status bench_norms_compile(const bench_job *j, eg_graph *g, eg_plan **
 static eg_status bench_norms_best(bench_job *j, eg_plan *norms, double seconds, double best[2])
 {
     best[0] = best[1] = 1e9;
-    double end = bench_norms_clock() + seconds;
-    for (int i = 0; i < 8 || bench_norms_clock() < end; i++) {
-        double start = bench_norms_clock();
+    double end = bench_clock() + seconds;
+    for (int i = 0; i < 8 || bench_clock() < end; i++) {
+        double start = bench_clock();
         EG_TRY(i % 2 == 0 ? bench_job_step(j) : eg_plan_run(norms));
-        double took = bench_norms_clock() - start;
+        double took = bench_clock() - start;
         best[i % 2] = took < best[i % 2] ? took : best[i % 2];
     }
     return EG_OK;

@@ -50,11 +50,12 @@ const eg_verb eg_verbs[] = {
      "  --lr X            step size (0.01)\n"},
     {"bench", eg_verb_bench,
      "engram bench [--peer torch] [options]\n"
-     "       engram bench --layers | --norms | --data [options]\n",
+     "       engram bench --layers | --norms | --convs | --data [options]\n",
      "measure training and evaluation speed",
      "  --peer torch      PyTorch beside it, after tools/setup torch\n"
      "  --layers          every step of one network: kernel, time, GFLOP/s\n"
      "  --norms           a gradient norm for every sample, against a training step\n"
+     "  --convs           the convolutions of generators and critics, each pass alone\n"
      "  --data            what making batches costs\n"
      "  --model NAME      this network alone\n"
      "  --batch N         samples in a batch\n"

@@ -4,6 +4,7 @@ sed -E 's/: [0-9]+\.[0-9]+/: N/g' rows.json
 echo
 engram bench --model mlp --batch 4 --seconds 0.1 | sed -E '1d; s/ +/ /g; s/[0-9]+(\.[0-9]+)?/N/g'
 engram bench --norms --model mlp --batch 4 --seconds 0.1 | sed -E 's/ +/ /g; s/[0-9]+(\.[0-9]+)?/N/g'
+engram bench --convs --batch 1 --seconds 0.01 | sed -E '1d; s/ +/ /g; s/[0-9]+(\.[0-9]+)?/N/g' | uniq
 engram bench --layers --model cnn-small --seconds 0.1 >layers
 grep '^conv2d_back_weights ' layers >/dev/null
 grep -E '^[0-9]+ steps, [0-9.]+ ms; arena [0-9.]+ MB; [0-9]+ reorders of activations' layers >/dev/null

@@ -200,6 +200,8 @@ static void direct_grad(float *dw, const float *x, const float *dy, const eg_con
 {
     if (out == GRAD_OUT && cols == 5)
         direct_grad_tile(dw, x, dy, c, GRAD_OUT, 5);
+    else if (out == GRAD_OUT && cols == 4)
+        direct_grad_tile(dw, x, dy, c, GRAD_OUT, 4);
     else if (out == GRAD_OUT && cols == 3)
         direct_grad_tile(dw, x, dy, c, GRAD_OUT, 3);
     else if (out == 2 && cols == 5)
