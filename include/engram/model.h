@@ -12,22 +12,43 @@
 
 #pragma GCC visibility push(default)
 
+/* Where the entries of a list were read, for errors: "demo.yaml:12:9". */
+typedef struct eg_mark {
+    int line, column;
+} eg_mark;
+typedef struct eg_marks {
+    const char *file;
+    size_t n;
+    const eg_mark *at;
+} eg_marks;
+
 /* What a model is; src/model has one file each. */
 typedef struct eg_model {
     const char *name, *help;
     size_t size; /* of its options */
     const eg_opt *opts;
+    /* NULL, or called when options were set: checks what no single row can, and brings them
+     * into one form. */
+    eg_status (*settle)(void *self);
+    /* NULL, or told where the entries of its list were read, while a net is made. */
+    void (*locate)(void *self, const eg_marks *marks);
     /* Records features [n, d] for x [n, c, h, w]. Tensors are handed out in call order. */
     eg_node *(*features)(const void *self, eg_graph *g, eg_params *p, eg_node *x);
-    const char *head; /* the name of the linear layer that makes logits of them */
+    /* Records logits [n, classes] of them: a linear layer, with first values of its choice. */
+    eg_node *(*head)(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                     int64_t classes);
 } eg_model;
 
 extern const eg_model *const eg_models[]; /* NULL at the end */
 const eg_model *eg_model_find(const char *name);
 
+/* Sets every "name=value" of a text, blanks between, in options that eg_opts_init filled. A
+ * value in brackets may have blanks itself: "layers=[conv 8 k3, relu] init=he". */
+eg_status eg_model_set(const eg_model *m, void *options, const char *text);
+
 typedef struct eg_net eg_net;
 
-/* What a net is made for. options is NULL or "depth=0 width=64": name=value, blanks between. */
+/* What a net is made for. options is NULL or a text for eg_model_set: "depth=0 width=64". */
 typedef struct eg_net_spec {
     const char *model;
     int64_t channels, height, width, classes;
@@ -36,6 +57,8 @@ typedef struct eg_net_spec {
 } eg_net_spec;
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out);
+/* The same for a list of layers that was read from a file: its errors tell the place. */
+eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_net **out);
 void eg_net_free(eg_net *net); /* NULL is fine */
 
 const eg_params *eg_net_params(const eg_net *net);

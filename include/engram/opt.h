@@ -12,8 +12,9 @@
 
 #pragma GCC visibility push(default)
 
-/* The room of a text option, the closing zero included. */
-#define EG_OPT_TEXT_SIZE 256
+/* The room of a text option, and of any value when printed, the closing zero included. A list
+ * of layers is the longest. */
+#define EG_OPT_TEXT_SIZE 2048
 
 typedef enum eg_opt_type {
     EG_OPT_IS_INT,    /* int64_t */

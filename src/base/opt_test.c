@@ -131,7 +131,7 @@ static void test_a_text_has_a_longest_length(void **state)
     char text[EG_OPT_TEXT_SIZE + 1];
     memset(text, 'x', sizeof text);
     text[EG_OPT_TEXT_SIZE] = 0;
-    assert_fails(eg_opts_set(part_opts, &p, "name", text), EG_EINVAL, "longer than 255");
+    assert_fails(eg_opts_set(part_opts, &p, "name", text), EG_EINVAL, "longer than 2047");
     text[EG_OPT_TEXT_SIZE - 1] = 0;
     assert_ok(eg_opts_set(part_opts, &p, "name", text));
     assert_string_equal(p.name, text);

@@ -27,9 +27,16 @@ static eg_node *mlp_features(const void *self, eg_graph *g, eg_params *p, eg_nod
     return h;
 }
 
+static eg_node *mlp_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                         int64_t classes)
+{
+    (void)self;
+    return eg_linear_layer(g, p, "head", features, classes);
+}
+
 const eg_model eg_model_mlp = {.name = "mlp",
                                .help = "multi-layer perceptron; depth 0 is logistic regression",
                                .size = sizeof(mlp),
                                .opts = mlp_opts,
-                               .head = "head",
+                               .head = mlp_head,
                                .features = mlp_features};

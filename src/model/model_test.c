@@ -86,6 +86,8 @@ static void test_parameters_are_counted(void **state)
         {{"cnn-small", 1, 28, 28, 10, NULL, 0}, 21840},
         {{"cnn", 1, 28, 28, 10, NULL, 0}, 1663370},
         {{"cnn", 3, 32, 32, 10, NULL, 0}, 2156490},
+        {{"cnn", 1, 8, 8, 3, "width=2 hidden=5", 0}, 52 + 204 + 16 * 5 + 5 + 15 + 3},
+        {{"cnn-small", 1, 28, 28, 3, "width=2 hidden=5", 0}, 52 + 204 + 64 * 5 + 5 + 15 + 3},
         {{"resnet18", 3, 32, 32, 10, NULL, 0}, 11173962},
         {{"resnet18", 3, 32, 32, 100, NULL, 0}, 11220132},
         {{"resnet18", 3, 32, 32, 400, NULL, 0}, 11374032},
@@ -138,8 +140,8 @@ static void test_inputs_that_do_not_fit_are_said_with_their_numbers(void **state
                  "mlp: depth: -1 is outside [0, 64]");
     assert_fails(eg_net_new(&(eg_net_spec){"mlp", 1, 9, 9, 10, "width", 0}, &net), EG_EINVAL,
                  "'width' is not name=value");
-    assert_fails(eg_net_new(&(eg_net_spec){"cnn", 1, 9, 9, 10, "width=3", 0}, &net), EG_ENOENT,
-                 "width");
+    assert_fails(eg_net_new(&(eg_net_spec){"cnn", 1, 9, 9, 10, "depth=3", 0}, &net), EG_ENOENT,
+                 "cnn: there is no option 'depth'");
 }
 
 static void test_an_mlp_of_depth_0_is_logistic_regression(void **state)

@@ -35,26 +35,44 @@ const eg_model *eg_model_find(const char *name)
     return NULL;
 }
 
-/* Sets every "name=value" of text. */
-static eg_status net_set_options(eg_net *net, const char *text)
+/* The length of the first "name=value": up to a blank that no bracket encloses. */
+static size_t net_pair_length(const char *text)
 {
-    while (*(text += strspn(text, " "))) {
-        char word[2 * EG_OPT_TEXT_SIZE];
-        size_t length = strcspn(text, " ");
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        char *value = strchr(word, '=');
-        if (!value)
-            return eg_fail(EG_EINVAL, "%s: '%s' is not name=value", net->model->name, word);
-        *value++ = 0;
-        EG_TRY(eg_blame(eg_opts_set(net->model->opts, net->options, word, value), "%s",
-                        net->model->name));
+    size_t n = 0;
+    for (int depth = 0; text[n] && (depth > 0 || text[n] != ' '); n++)
+        depth += (text[n] == '[') - (text[n] == ']');
+    return n;
+}
+
+static eg_status net_set_pair(const eg_model *m, void *options, const char *text, size_t length)
+{
+    char pair[2 * EG_OPT_TEXT_SIZE];
+    if (length >= sizeof pair)
+        return eg_fail(EG_EINVAL, "'%.40s...' is longer than %zu characters", text,
+                       sizeof pair - 1);
+    snprintf(pair, sizeof pair, "%.*s", (int)length, text);
+    char *value = strchr(pair, '=');
+    if (!value)
+        return eg_fail(EG_EINVAL, "'%s' is not name=value", pair);
+    *value++ = 0;
+    return eg_opts_set(m->opts, options, pair, value);
+}
+
+eg_status eg_model_set(const eg_model *m, void *options, const char *text)
+{
+    eg_status s = EG_OK;
+    while (s == EG_OK && *(text += strspn(text, " "))) {
+        size_t length = net_pair_length(text);
+        s = net_set_pair(m, options, text, length);
         text += length;
     }
-    return EG_OK;
+    if (s == EG_OK && m->settle)
+        s = m->settle(options);
+    return eg_blame(s, "%s", m->name);
 }
 
 /* Records the net once, so that its table is complete and its shapes are known to fit. */
-static eg_status net_fill_table(eg_net *net)
+static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
 {
     eg_graph *g;
     EG_TRY(eg_graph_new(&g));
@@ -68,11 +86,20 @@ static eg_status net_fill_table(eg_net *net)
     if (status == EG_OK)
         net->n_features = eg_node_shape(features).dim[1];
     eg_graph_free(g);
+    bool located =
+        status != EG_OK && marks && strncmp(eg_error(), marks->file, strlen(marks->file)) == 0;
+    if (located) /* the place in the file comes first, and the sentence has the shapes */
+        return status;
     return eg_blame(status, "%s for %lldx%lldx%lld", net->model->name, (long long)s->channels,
                     (long long)s->height, (long long)s->width);
 }
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
+{
+    return eg_net_new_marked(spec, NULL, out);
+}
+
+eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_net **out)
 {
     *out = NULL;
     const eg_model *model = eg_model_find(spec->model);
@@ -95,10 +122,14 @@ eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
         s = eg_params_new(&net->params);
     if (s == EG_OK) {
         eg_opts_init(model->opts, net->options);
-        s = net_set_options(net, spec->options ? spec->options : "");
+        s = eg_model_set(model, net->options, spec->options ? spec->options : "");
     }
+    if (s == EG_OK && model->locate)
+        model->locate(net->options, marks);
     if (s == EG_OK)
-        s = net_fill_table(net);
+        s = net_fill_table(net, marks);
+    if (s == EG_OK && model->locate) /* the marks are the caller's */
+        model->locate(net->options, NULL);
     if (s != EG_OK) {
         eg_net_free(net);
         return s;
@@ -138,7 +169,7 @@ eg_node *eg_net_features(const eg_net *net, eg_graph *g, eg_node *x)
 
 eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features)
 {
-    return eg_linear_layer(g, net->params, net->model->head, features, net->spec.classes);
+    return net->model->head(net->options, g, net->params, features, net->spec.classes);
 }
 
 eg_node *eg_net_side(const eg_net *net, eg_graph *g, eg_node *features)

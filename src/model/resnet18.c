@@ -9,7 +9,14 @@ static eg_node *resnet18_features(const void *self, eg_graph *g, eg_params *p, e
     return eg_resnet18(g, p, x, 64);
 }
 
+static eg_node *resnet18_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                              int64_t classes)
+{
+    (void)self;
+    return eg_linear_layer(g, p, "fc", features, classes);
+}
+
 const eg_model eg_model_resnet18 = {.name = "resnet18",
                                     .help = "ResNet-18 for 32x32 images, widths 64 to 512",
-                                    .head = "fc",
+                                    .head = resnet18_head,
                                     .features = resnet18_features};

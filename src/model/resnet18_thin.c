@@ -10,7 +10,14 @@ static eg_node *resnet18_thin_features(const void *self, eg_graph *g, eg_params 
     return eg_resnet18(g, p, x, 16);
 }
 
+static eg_node *resnet18_thin_head(const void *self, eg_graph *g, eg_params *p,
+                                   eg_node *features, int64_t classes)
+{
+    (void)self;
+    return eg_linear_layer(g, p, "fc", features, classes);
+}
+
 const eg_model eg_model_resnet18_thin = {.name = "resnet18_thin",
                                          .help = "ResNet-18 with widths 16 to 128",
-                                         .head = "fc",
+                                         .head = resnet18_thin_head,
                                          .features = resnet18_thin_features};
