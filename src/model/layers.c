@@ -25,34 +25,43 @@ static eg_node *layer_param(eg_graph *g, eg_params *p, const char *layer, const 
     return eg_param(g, p, layer_tensor(layer, tensor).text, shape, init);
 }
 
-/* The first values of a layer whose results sum over so many inputs: PyTorch's, uniform within
- * 1 / sqrt(fan in), unless others are given. */
-static eg_layer_init layer_init(const eg_layer_init *given, int64_t fan_in)
+/* First values of a layer's weights and bias, by the inputs and outputs a weight stands
+ * between; unless they are given. */
+static eg_layer_init layer_init(const eg_layer_init *given, eg_first first, int64_t fan_in,
+                                int64_t fan_out)
 {
-    const eg_init uniform = {.kind = EG_INIT_UNIFORM, .a = 1 / sqrt((double)fan_in)};
-    return given ? *given : (eg_layer_init){.weight = uniform, .bias = uniform};
+    const eg_init zero = {.kind = EG_INIT_CONSTANT};
+    const eg_init torch = {.kind = EG_INIT_UNIFORM, .a = 1 / sqrt((double)fan_in)};
+    if (given)
+        return *given;
+    if (first == EG_FIRST_GLOROT)
+        return (eg_layer_init){
+            {.kind = EG_INIT_UNIFORM, .a = sqrt(6 / (double)(fan_in + fan_out))}, zero};
+    if (first == EG_FIRST_HE)
+        return (eg_layer_init){{.kind = EG_INIT_NORMAL, .a = sqrt(2 / (double)fan_in)}, zero};
+    return (eg_layer_init){torch, torch};
 }
 
-eg_node *eg_linear_layer_from(eg_graph *g, eg_params *p, const char *name, eg_node *x,
-                              int64_t out, const eg_layer_init *given)
+static eg_node *layer_bias(eg_graph *g, eg_params *p, const char *name, bool wanted,
+                           int64_t out, eg_init init)
+{
+    return wanted ? layer_param(g, p, name, "bias", eg_dims(out), init) : NULL;
+}
+
+eg_node *eg_linear_layer_of(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                            const eg_linear_layer_spec *spec)
 {
     if (eg_is_poison(x))
         return x;
     int64_t in = x->shape.dim[1];
-    eg_layer_init init = layer_init(given, in);
-    eg_node *w = layer_param(g, p, name, "weight", eg_dims(out, in), init.weight);
-    return eg_linear(g, x, w, layer_param(g, p, name, "bias", eg_dims(out), init.bias));
+    eg_layer_init init = layer_init(spec->init, spec->first, in, spec->out);
+    eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in), init.weight);
+    return eg_linear(g, x, w, layer_bias(g, p, name, spec->bias, spec->out, init.bias));
 }
 
 eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out)
 {
-    return eg_linear_layer_from(g, p, name, x, out, NULL);
-}
-
-static eg_node *layer_bias(eg_graph *g, eg_params *p, const char *name,
-                           const eg_conv_layer_spec *spec, eg_init init)
-{
-    return spec->bias ? layer_param(g, p, name, "bias", eg_dims(spec->out), init) : NULL;
+    return eg_linear_layer_of(g, p, name, x, &(eg_linear_layer_spec){.out = out, .bias = true});
 }
 
 eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
@@ -61,9 +70,9 @@ eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
     if (eg_is_poison(x))
         return x;
     int64_t in = x->shape.dim[1], k = spec->kernel;
-    eg_layer_init init = layer_init(spec->init, in * k * k);
+    eg_layer_init init = layer_init(spec->init, spec->first, in * k * k, spec->out * k * k);
     eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in, k, k), init.weight);
-    return eg_conv2d(g, x, w, layer_bias(g, p, name, spec, init.bias),
+    return eg_conv2d(g, x, w, layer_bias(g, p, name, spec->bias, spec->out, init.bias),
                      (eg_window){.stride = spec->stride, .padding = spec->padding});
 }
 
@@ -74,9 +83,10 @@ eg_node *eg_conv_transpose_layer(eg_graph *g, eg_params *p, const char *name, eg
         return x;
     int64_t in = x->shape.dim[1], k = spec->kernel;
     /* PyTorch takes the fan in from the weights' second axis here, too, which is `out`. */
-    eg_layer_init init = layer_init(spec->init, spec->out * k * k);
+    eg_layer_init init = layer_init(spec->init, spec->first, spec->out * k * k, in * k * k);
     eg_node *w = layer_param(g, p, name, "weight", eg_dims(in, spec->out, k, k), init.weight);
-    return eg_conv2d_transpose(g, x, w, layer_bias(g, p, name, spec, init.bias),
+    return eg_conv2d_transpose(g, x, w,
+                               layer_bias(g, p, name, spec->bias, spec->out, init.bias),
                                (eg_window){.stride = spec->stride, .padding = spec->padding});
 }
 
@@ -132,6 +142,16 @@ eg_node *eg_instance_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_
     if (affine)
         layer_scale(g, p, name, eg_dims(x->shape.dim[1]), NULL, scale);
     return eg_instance_norm(g, x, scale[0], scale[1], 1e-5);
+}
+
+eg_node *eg_group_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                             int64_t groups)
+{
+    if (eg_is_poison(x))
+        return x;
+    eg_node *scale[2];
+    layer_scale(g, p, name, eg_dims(x->shape.dim[1]), NULL, scale);
+    return eg_group_norm(g, x, groups, scale[0], scale[1], 1e-5);
 }
 
 eg_node *eg_flatten(eg_graph *g, eg_node *x)

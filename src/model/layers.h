@@ -3,13 +3,21 @@
  *
  * A layer named "conv1" has tensors "conv1.weight" and "conv1.bias", as in PyTorch, with
  * PyTorch's default first values: uniform in +-1/sqrt(fan in) for weights and biases, ones and
- * zeros for norms. Where an eg_layer_init may be given, NULL is that default.
+ * zeros for norms; unless a rule (eg_first) or values (eg_layer_init, NULL: by the rule) are
+ * given.
  */
 #ifndef EG_LAYERS_H
 #define EG_LAYERS_H
 
 #include <engram/model.h>
 #include <engram/op.h>
+
+/* First values of weights; but for PyTorch's, biases begin as 0. */
+typedef enum eg_first {
+    EG_FIRST_TORCH,  /* uniform in +-1/sqrt(fan in), biases too */
+    EG_FIRST_GLOROT, /* uniform in +-sqrt(6 / (fan in + fan out)); Glorot and Bengio, 2010 */
+    EG_FIRST_HE,     /* normal with deviation sqrt(2 / fan in); He et al., 2015 */
+} eg_first;
 
 /* How a layer's two tensors get their first values. */
 typedef struct eg_layer_init {
@@ -18,13 +26,22 @@ typedef struct eg_layer_init {
 
 /* Fully connected: x [n, in] -> [n, out]. */
 eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out);
-eg_node *eg_linear_layer_from(eg_graph *g, eg_params *p, const char *name, eg_node *x,
-                              int64_t out, const eg_layer_init *init);
+
+/* The same with first values of choice, and without a bias. */
+typedef struct eg_linear_layer_spec {
+    int64_t out;
+    bool bias;
+    eg_first first;
+    const eg_layer_init *init;
+} eg_linear_layer_spec;
+eg_node *eg_linear_layer_of(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                            const eg_linear_layer_spec *spec);
 
 /* A square convolution. */
 typedef struct eg_conv_layer_spec {
     int64_t out, kernel, stride, padding;
     bool bias;
+    eg_first first;
     const eg_layer_init *init;
 } eg_conv_layer_spec;
 eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
@@ -42,6 +59,10 @@ eg_node *eg_batch_norm_layer_from(eg_graph *g, eg_params *p, const char *name, e
 /* Instance norm, eps 1e-5, without running statistics; affine: with weight and bias. */
 eg_node *eg_instance_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                                 bool affine);
+
+/* Group norm, eps 1e-5; groups divide the channels. */
+eg_node *eg_group_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                             int64_t groups);
 
 /* [n, ...] -> [n, everything else]. */
 eg_node *eg_flatten(eg_graph *g, eg_node *x);

@@ -88,7 +88,8 @@ static void test_layers_begin_as_they_are_told(void **state)
     eg_node *h = eg_conv_layer(f.g, f.table, "conv", x, &spec);
     h = eg_batch_norm_layer_from(f.g, f.table, "bn", h, &about_one);
     h = eg_conv_transpose_layer(f.g, f.table, "up", h, &spec);
-    eg_linear_layer_from(f.g, f.table, "fc", eg_flatten(f.g, h), 3, &draw);
+    eg_linear_layer_of(f.g, f.table, "fc", eg_flatten(f.g, h),
+                       &(eg_linear_layer_spec){.out = 3, .bias = true, .init = &draw});
     assert_ok(eg_graph_status(f.g));
     static const char *const weights[] = {"conv.weight", "up.weight", "fc.weight", "bn.weight"};
     float *value = NULL, *untrained = NULL;
