@@ -52,7 +52,7 @@ const char *eg_cli_value(const char *verb, int argc, char **argv, int *i);
 
 /* Adds one --set to those before it, as "K=V K=V"; false, after saying so: they are too many.
  */
-enum { EG_CLI_SETS = 1024 };
+enum { EG_CLI_SETS = 8192 };
 bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more);
 
 /* Reads a seed, 0 to 2^63 - 1. When it is none, says so and returns 2, else 0. */

@@ -3,16 +3,21 @@
  */
 #include "cli.h"
 
-#include <engram/model.h>
+#include <engram/experiment.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { MODEL_MAX_SETS = 32 };
 
 typedef struct model_options {
     eg_net_spec spec;
-    char sets[EG_CLI_SETS]; /* the spec's options */
-    const char *load, *save;
+    bool input, classes; /* were given */
+    const char *sets[MODEL_MAX_SETS];
+    size_t n_sets;
+    const char *load, *save, *only, *data_dir;
     uint64_t seed;
 } model_options;
 
@@ -55,41 +60,82 @@ static eg_status model_files(const eg_net *net, const model_options *o)
     return s;
 }
 
-static int model_parse(int argc, char **argv, model_options *o)
+/* An option with its value. 0, or 2 after saying what is wrong. */
+static int model_option(model_options *o, const char *name, const char *value)
 {
-    for (int i = 2; i < argc; i++) {
-        const char *name = argv[i], *value;
-        char rest;
-        static const char *const known[] = {"--input", "--classes", "--load",
-                                            "--save",  "--seed",    "--set"};
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("model", "there is no option '%s'", name);
-        value = eg_cli_value("model", argc, argv, &i);
-        if (!value)
-            return 2;
-        long long c, h, w;
-        if (strcmp(name, "--load") == 0) {
-            o->load = value;
-        } else if (strcmp(name, "--save") == 0) {
-            o->save = value;
-        } else if (strcmp(name, "--set") == 0) {
-            if (!eg_cli_add_set("model", o->sets, value))
-                return 2;
-            o->spec.options = o->sets;
-        } else if (strcmp(name, "--input") == 0) {
-            if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
-                return eg_cli_usage("model", "'%s' is not CxHxW", value);
-            o->spec.channels = c, o->spec.height = h, o->spec.width = w;
-        } else if (strcmp(name, "--seed") == 0) {
-            if (eg_cli_seed("model", value, &o->seed) != 0)
-                return 2;
-        } else if (sscanf(value, "%lld%c", &c, &rest) != 1 || c < 0) {
-            return eg_cli_usage("model", "%s: '%s' is no number", name, value);
-        } else {
-            o->spec.classes = c;
-        }
+    long long c, h, w;
+    char rest;
+    if (strcmp(name, "--load") == 0) {
+        o->load = value;
+    } else if (strcmp(name, "--save") == 0) {
+        o->save = value;
+    } else if (strcmp(name, "--only") == 0) {
+        o->only = value;
+    } else if (strcmp(name, "--data-dir") == 0) {
+        o->data_dir = value;
+    } else if (strcmp(name, "--seed") == 0) {
+        return eg_cli_seed("model", value, &o->seed);
+    } else if (strcmp(name, "--set") == 0) {
+        if (o->n_sets == MODEL_MAX_SETS)
+            return eg_cli_usage("model", "there are more than %d --set", MODEL_MAX_SETS);
+        o->sets[o->n_sets++] = value;
+    } else if (strcmp(name, "--input") == 0) {
+        if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
+            return eg_cli_usage("model", "'%s' is not CxHxW", value);
+        o->spec.channels = c, o->spec.height = h, o->spec.width = w;
+        o->input = true;
+    } else if (sscanf(value, "%lld%c", &c, &rest) != 1 || c < 0) {
+        return eg_cli_usage("model", "%s: '%s' is no number", name, value);
+    } else {
+        o->spec.classes = c;
+        o->classes = true;
     }
     return 0;
+}
+
+static int model_parse(int argc, char **argv, model_options *o)
+{
+    static const char *const known[] = {"--input", "--classes", "--load", "--save",
+                                        "--seed",  "--set",     "--only", "--data-dir"};
+    for (int i = 2; i < argc; i++) {
+        const char *name = argv[i];
+        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
+            return eg_cli_usage("model", "there is no option '%s'", name);
+        const char *value = eg_cli_value("model", argc, argv, &i);
+        int wrong = value ? model_option(o, name, value) : 2;
+        if (wrong)
+            return wrong;
+    }
+    return 0;
+}
+
+/* The network by its name. 0, or the exit code. */
+static int model_by_name(const model_options *o, eg_net **net)
+{
+    char options[EG_CLI_SETS] = "";
+    for (size_t i = 0; i < o->n_sets; i++)
+        if (!eg_cli_add_set("model", options, o->sets[i]))
+            return 2;
+    eg_net_spec spec = o->spec;
+    spec.options = options;
+    if (o->only || o->data_dir)
+        return eg_cli_usage("model", "%s is for experiment files",
+                            o->only ? "--only" : "--data-dir");
+    eg_status s = eg_net_new(&spec, net);
+    return s == EG_OK ? 0 : eg_cli_refused("model", s);
+}
+
+/* The network of an experiment file's run, made for its data or for what was given. */
+static int model_of_file(const model_options *o, const char *path, eg_net **net)
+{
+    eg_experiment *e;
+    if (o->input != o->classes)
+        return eg_cli_usage("model", "of a file, --input and --classes go together");
+    if (eg_experiment_load(path, o->only, o->n_sets, o->sets, &e) != EG_OK)
+        return eg_cli_failed();
+    eg_status s = eg_experiment_net(e, o->data_dir, o->input ? &o->spec : NULL, net);
+    eg_experiment_free(e);
+    return s == EG_OK ? 0 : eg_cli_failed();
 }
 
 int eg_verb_model(int argc, char **argv)
@@ -102,16 +148,16 @@ int eg_verb_model(int argc, char **argv)
                                 .height = colour ? 32 : 28,
                                 .width = colour ? 32 : 28,
                                 .classes = 10}};
-    int wrong = model_parse(argc, argv, &o);
-    if (wrong)
-        return wrong;
-    eg_net *net;
-    eg_status s = eg_net_new(&o.spec, &net);
-    if (s != EG_OK)
-        return eg_cli_refused("model", s);
+    bool file = !eg_model_find(argv[1]) && access(argv[1], F_OK) == 0;
+    eg_net *net = NULL;
+    int code = model_parse(argc, argv, &o);
+    if (code == 0)
+        code = file ? model_of_file(&o, argv[1], &net) : model_by_name(&o, &net);
+    if (code)
+        return code;
     if (!o.load && !o.save)
         model_print(net);
-    s = model_files(net, &o);
+    eg_status s = model_files(net, &o);
     eg_net_free(net);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

@@ -62,11 +62,15 @@ const eg_verb eg_verbs[] = {
      "  --seconds S       time for each figure (4)\n"
      "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"
      "  --json            as JSON\n"},
-    {"model", eg_verb_model, "engram model NAME [options]\n",
+    {"model", eg_verb_model, "engram model NAME|FILE [options]\n",
      "show a network's tensors; check or write a weight file",
+     "FILE is an experiment file, whose network is made for its data unless both --input and\n"
+     "--classes are given.\n\n"
      "  --input CxHxW     shape of an image (1x28x28; of a resnet 3x32x32)\n"
      "  --classes N       outputs (10)\n"
-     "  --set 'K=V ...'   options of the network\n"
+     "  --set 'K=V ...'   options of the network; of a file: a setting, as `run` takes it\n"
+     "  --only LABEL      of a file: the network of this run\n"
+     "  --data-dir DIR    of a file: where data sets are (else ENGRAM_DATA)\n"
      "  --seed N          of the weights it starts with (0)\n"
      "  --load FILE       read and check a safetensors file\n"
      "  --save FILE       write one\n"},

@@ -35,6 +35,8 @@ static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_n
     char list[EG_OPT_TEXT_SIZE];
     const char *text = list;
     bool numbers = strcmp(key, "data.mean") == 0 || strcmp(key, "data.std") == 0;
+    if (node->type == EG_YAML_SEQUENCE && strcmp(key, "model.layers") == 0)
+        return eg_apply_layers(e, y, node, key);
     if (numbers)
         EG_TRY(eg_apply_text(y, node, list));
     else

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "method/chain.h"
+#include "model/layers_text.h"
 
 enum { EG_MAX_SOURCES = 16 };
 
@@ -67,8 +68,11 @@ struct eg_experiment {
     eg_server_opts server;
     eg_eval_opts eval;
     eg_parts parts;
-    char net_options[1024]; /* the model's, as a net takes them */
-    char *resolved;         /* the text that config.yaml holds */
+    char net_options[2 * EG_OPT_TEXT_SIZE]; /* the model's, as a net takes them */
+    eg_marks layers; /* where its list of layers was read; n 0: unknown */
+    char layers_file[EG_OPT_TEXT_SIZE];
+    eg_mark layers_at[EG_MAX_LAYERS];
+    char *resolved; /* the text that config.yaml holds */
     char sha256[65];
 };
 

@@ -151,19 +151,19 @@ static bool resolves_to(const char *text, size_t n, const char *const *sets, con
 static void test_another_model_comes_without_the_options_of_the_last(void **state)
 {
     (void)state;
-    static const char *const cnn[] = {"model=cnn"};
+    static const char *const resnet18[] = {"model=resnet18"};
     static const char *const after[] = {"model=mlp", "model.width=8"};
     static const char *const before[] = {"model.width=8", "model.name=mlp"};
-    static const char *const wrong[] = {"model.width=8", "model=cnn"};
+    static const char *const wrong[] = {"model.width=8", "model=resnet18"};
     eg_experiment_file *file;
     eg_experiment *e;
-    assert_true(resolves_to(base, 1, cnn, "model:\n  name: cnn\nscenario:"));
+    assert_true(resolves_to(base, 1, resnet18, "model:\n  name: resnet18\nscenario:"));
     assert_true(resolves_to(base, 0, NULL, "  depth: 1\n  width: 16\n"));
     assert_true(resolves_to(base, 2, after, "  depth: 2\n  width: 8\n"));
     assert_true(resolves_to(base, 2, before, "  depth: 2\n  width: 8\n"));
     assert_ok(eg_experiment_parse("t.yaml", base, &file));
     assert_fails(eg_experiment_file_resolve(file, "plain", 2, wrong, &e), EG_ENOENT,
-                 "the model 'cnn' has no option 'width'");
+                 "the model 'resnet18' has no option 'width'");
     eg_experiment_file_free(file);
 }
 
@@ -181,10 +181,10 @@ static void test_another_data_set_comes_in_place_of_all(void **state)
     assert_true(resolves_to(base, 5, sets, "\n    alpha: 3\n"));
     assert_false(resolves_to(base, 5, sets, "blobs"));
     /* As in a run's overrides. */
-    snprintf(text, sizeof text, "%.*s{data: {name: glyphs, classes: 3}, model: cnn}}\n",
+    snprintf(text, sizeof text, "%.*s{data: {name: glyphs, classes: 3}, model: resnet18}}\n",
              (int)(strstr(base, "{train: {lr") - base), base);
     assert_true(resolves_to(text, 0, NULL, one));
-    assert_true(resolves_to(text, 0, NULL, "model:\n  name: cnn\nscenario:"));
+    assert_true(resolves_to(text, 0, NULL, "model:\n  name: resnet18\nscenario:"));
 }
 
 static void test_values_have_their_types_in_the_resolved_text(void **state)

@@ -142,6 +142,25 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
                          .classes = eg_scenario_n_classes(f->scenario)};
 }
 
+eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
+                            const eg_net_spec *made_for, eg_net **out)
+{
+    eg_feed f = {0};
+    eg_net_spec spec;
+    *out = NULL;
+    if (made_for) {
+        spec = *made_for;
+        spec.model = e->model->name;
+        spec.options = e->net_options;
+    } else {
+        EG_TRY(eg_feed_open(e, 0, data_dir, &f));
+        spec = eg_feed_net(e, &f);
+    }
+    eg_status s = eg_net_new_marked(&spec, &e->layers, out);
+    eg_feed_close(&f);
+    return s;
+}
+
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels)
 {

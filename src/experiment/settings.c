@@ -61,7 +61,9 @@ static eg_status settings_set_model(eg_experiment *e, const char *name, const ch
         return eg_experiment_set_model(e, value);
     if (!eg_opts_find(e->model->opts, name))
         return eg_fail(EG_ENOENT, "the model '%s' has no option '%s'", e->model->name, name);
-    return eg_opts_set(e->model->opts, e->model_options, name, value);
+    e->layers.n = 0; /* where they stood; whoever read them from a file tells it anew */
+    EG_TRY(eg_opts_set(e->model->opts, e->model_options, name, value));
+    return e->model->settle ? e->model->settle(e->model_options) : EG_OK;
 }
 
 /* An option of a part. One that this run does not use is checked all the same. */

@@ -25,7 +25,7 @@ static eg_status run_open_model(eg_federation *f)
 {
     eg_net_spec spec = eg_feed_net(f->e, &f->feed);
     spec.side = f->agreed.all.side;
-    EG_TRY(eg_net_new(&spec, &f->net));
+    EG_TRY(eg_net_new_marked(&spec, &f->e->layers, &f->net));
     const eg_params *p = eg_net_params(f->net);
     EG_TRY(eg_params_alloc(p, &f->param));
     EG_TRY(eg_state_alloc(p, &f->state));

@@ -86,8 +86,8 @@ static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
     if (status == EG_OK)
         net->n_features = eg_node_shape(features).dim[1];
     eg_graph_free(g);
-    bool located =
-        status != EG_OK && marks && strncmp(eg_error(), marks->file, strlen(marks->file)) == 0;
+    bool located = status != EG_OK && marks && marks->n &&
+                   strncmp(eg_error(), marks->file, strlen(marks->file)) == 0;
     if (located) /* the place in the file comes first, and the sentence has the shapes */
         return status;
     return eg_blame(status, "%s for %lldx%lldx%lld", net->model->name, (long long)s->channels,

@@ -1,12 +1,11 @@
-/* layers_fuzz.c - a network from arbitrary text, which is recorded if it is a list of layers.
+/* layers_fuzz.c - a network from arbitrary text: as the list it is, which is recorded if it is
+ * one, and as a YAML file that has one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fuzz.h"
 
-#include "base/base.h"
-#include "model/layers_text.h"
-
-#include <engram/model.h>
+#include "experiment/apply.h"
+#include "experiment/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,10 +23,27 @@ static bool check_form(const char *text)
     return true;
 }
 
+/* "layers: [...]" in a file. */
+static void check_yaml(const uint8_t *bytes, size_t n)
+{
+    eg_yaml *y;
+    eg_experiment *e = NULL;
+    if (eg_yaml_parse("fuzz.yaml", bytes, n, &y) != EG_OK)
+        return;
+    const eg_yaml_node *list = eg_yaml_get(eg_yaml_root(y), "layers");
+    if (list && list->type == EG_YAML_SEQUENCE && eg_experiment_new(&e) == EG_OK &&
+        eg_experiment_set_model(e, "layers") == EG_OK &&
+        eg_apply_layers(e, y, list, "model.layers") == EG_OK)
+        EG_ASSERT(e->layers.n > 0);
+    eg_experiment_free(e);
+    eg_yaml_free(y);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     char text[EG_OPT_TEXT_SIZE], options[EG_OPT_TEXT_SIZE + 8];
     eg_net *net;
+    check_yaml(bytes, n);
     if (n >= sizeof text)
         return 0;
     memcpy(text, bytes, n);
