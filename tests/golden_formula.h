@@ -14,8 +14,8 @@
 enum {
     GOLDEN_INPUT = 1000,
     GOLDEN_LABELS = 2000,
-    GOLDEN_CHANNEL_MASK = 3000,
-    GOLDEN_MASK = 4000,
+    GOLDEN_FIRST_MASK = 3000,
+    GOLDEN_SECOND_MASK = 4000,
     GOLDEN_DY = 9000, /* what ops.json weighs an output with */
 };
 
@@ -54,11 +54,12 @@ static inline void golden_fill_labels(int t, uint32_t mod, size_t n, float *out)
         out[j] = (float)(golden_hash((uint32_t)t, j) % mod);
 }
 
-/* A dropout mask for p = 0.5: 2 or 0. */
-static inline void golden_fill_mask(int t, size_t n, float *out)
+/* A dropout mask that drops one in so many. */
+static inline void golden_fill_mask(int t, uint32_t one_in, size_t n, float *out)
 {
+    float kept = (float)((double)one_in / (one_in - 1));
     for (size_t j = 0; j < n; j++)
-        out[j] = golden_hash((uint32_t)t, j) % 2 == 0 ? 2.0f : 0.0f;
+        out[j] = golden_hash((uint32_t)t, j) % one_in == one_in - 1 ? 0.0f : kept;
 }
 
 /* The k-th of the entries a fixture keeps of a tensor of this size: k < golden_n_entries. */

@@ -31,15 +31,17 @@ static void test_values_equal_numpys_bit_by_bit(void **state)
 static void test_fills_follow_the_hash(void **state)
 {
     (void)state;
-    float value[8], label[8], mask[8];
+    float value[8], label[8], mask[8], rarer[8];
     golden_fill(GOLDEN_INPUT, 0, 1, 8, value);
     golden_fill_labels(GOLDEN_INPUT, 10, 8, label);
-    golden_fill_mask(GOLDEN_INPUT, 8, mask);
+    golden_fill_mask(GOLDEN_INPUT, 2, 8, mask);
+    golden_fill_mask(GOLDEN_INPUT, 4, 8, rarer);
     for (size_t j = 0; j < 8; j++) {
         uint32_t h = golden_hash(GOLDEN_INPUT, j);
         assert_true(value[j] == (float)(h / 8388608.0 - 1));
         assert_true(label[j] == (float)(h % 10));
         assert_true(mask[j] == (h % 2 ? 0.0f : 2.0f));
+        assert_true(rarer[j] == (h % 4 == 3 ? 0.0f : (float)(4.0 / 3)));
     }
     assert_true(golden_value(-1, 3, 1, 5) == 1);
 }

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { GOLDEN_MASKS = 2 };
+
 typedef struct golden_run {
     eg_json *file;
     eg_net *net;
@@ -24,6 +26,12 @@ typedef struct golden_run {
     eg_optimizer *optimizer;
     float *value, *grad, *state, *first; /* first: value before training */
     int64_t batch, classes;
+    int n_masks;
+    struct {
+        char name[8];
+        uint32_t one_in; /* is dropped */
+        size_t size;
+    } masks[GOLDEN_MASKS];
 } golden_run;
 
 static double real_of(const eg_json *v, const char *key)
@@ -63,16 +71,20 @@ static float *tensor_data(const golden_run *r, const eg_param_info *t)
 }
 
 /* The net's own random masks become inputs, filled from the formula. */
-static void masks_to_inputs(eg_graph *g)
+static void masks_to_inputs(golden_run *r)
 {
-    int n = 0;
+    eg_graph *g = r->graph;
     for (size_t i = 0; i < g->n_nodes; i++) {
         eg_node *x = g->nodes[i];
         if (strcmp(x->op->name, "dropout_mask") != 0)
             continue;
         eg_input_attr *attr = eg_arena_alloc(&g->arena, sizeof *attr);
         assert_non_null(attr);
-        attr->name = n++ ? "mask" : "channel_mask";
+        assert_true(r->n_masks < GOLDEN_MASKS);
+        snprintf(r->masks[r->n_masks].name, sizeof r->masks->name, "mask%d", r->n_masks);
+        r->masks[r->n_masks].one_in = (uint32_t)lrint(1 / *(const double *)x->attr);
+        r->masks[r->n_masks].size = (size_t)eg_shape_size(x->shape);
+        attr->name = r->masks[r->n_masks++].name;
         x->op = &eg_op_input;
         x->attr = attr;
     }
@@ -88,7 +100,7 @@ static void golden_compile(golden_run *r)
     eg_node *loss = eg_cross_entropy(g, eg_net_forward(r->net, g, x), labels, NULL);
     eg_output(g, "loss", loss);
     eg_net_backward(r->net, g, loss);
-    masks_to_inputs(g);
+    masks_to_inputs(r);
     assert_ok(eg_compile(g, &r->plan));
     assert_ok(eg_plan_bind(r->plan, eg_net_params(r->net), r->value, r->grad, r->state));
 }
@@ -117,7 +129,9 @@ static void golden_open(golden_run *r, const char *path)
         assert_ok(eg_json_int(eg_json_at(sample, i), &dims[i]));
     r->batch = int_of(r->file, "batch");
     r->classes = int_of(r->file, "classes");
-    const eg_net_spec spec = {.model = text_of(r->file, "model"),
+    const eg_json *other = eg_json_get(r->file, "engram"); /* its name and options here */
+    const eg_net_spec spec = {.model = text_of(other ? other : r->file, "model"),
+                              .options = other ? text_of(other, "options") : NULL,
                               .channels = dims[0],
                               .height = dims[1],
                               .width = dims[2],
@@ -164,12 +178,10 @@ static void golden_train(golden_run *r)
         golden_fill(GOLDEN_INPUT + at, 0, 1, n, eg_plan_input(r->plan, "x"));
         golden_fill_labels(GOLDEN_LABELS + at, (uint32_t)r->classes, (size_t)r->batch,
                            eg_plan_input(r->plan, "labels"));
-        if (eg_plan_input(r->plan, "mask")) {
-            golden_fill_mask(GOLDEN_CHANNEL_MASK + at, (size_t)r->batch * 20,
-                             eg_plan_input(r->plan, "channel_mask"));
-            golden_fill_mask(GOLDEN_MASK + at, (size_t)r->batch * 50,
-                             eg_plan_input(r->plan, "mask"));
-        }
+        for (int m = 0; m < r->n_masks; m++)
+            golden_fill_mask((m ? GOLDEN_SECOND_MASK : GOLDEN_FIRST_MASK) + at,
+                             r->masks[m].one_in, r->masks[m].size,
+                             eg_plan_input(r->plan, r->masks[m].name));
         assert_ok(eg_plan_run(r->plan));
         double want;
         assert_ok(eg_json_real(eg_json_at(losses, step), &want));
@@ -241,6 +253,7 @@ GOLDEN(test_cnn_with_momentum, "cnn-momentum")
 GOLDEN(test_cnn_with_adam, "cnn-adam")
 GOLDEN(test_cnn_with_adamw, "cnn-adamw")
 GOLDEN(test_cnn_small_with_given_masks, "cnn-small-sgd")
+GOLDEN(test_layers_of_pfl_with_given_masks, "pfl-cnn-sgd")
 GOLDEN(test_resnet18_thin_with_sgd, "resnet18-thin-sgd")
 GOLDEN(test_resnet18_thin_with_adam, "resnet18-thin-adam")
 GOLDEN(test_resnet18_with_sgd, "resnet18-sgd")
@@ -262,6 +275,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cnn_with_adam),
         cmocka_unit_test(test_cnn_with_adamw),
         cmocka_unit_test(test_cnn_small_with_given_masks),
+        cmocka_unit_test(test_layers_of_pfl_with_given_masks),
         cmocka_unit_test(test_resnet18_thin_with_sgd),
         cmocka_unit_test(test_resnet18_thin_with_adam),
         cmocka_unit_test(test_resnet18_with_sgd),

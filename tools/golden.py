@@ -22,11 +22,12 @@
 #                       running mean 0, running variance 1 (t = -1: scale 0)
 #   inputs              t = 1000 + step, base 0, scale 1: a new batch for every step from 0
 #   labels              t = 2000 + step: h mod classes
-#   dropout masks       t = 3000 + step (channels [n, 20]), 4000 + step ([n, 50]):
-#                       2 where h is even, else 0 (p = 0.5)
+#   dropout masks       t = 3000 + step for the first of a network, 4000 + step for the second:
+#                       with p = 1 / d, 0 where h mod d = d - 1, else d / (d - 1)
 #
 # A file <model>-<run>.json holds
 #   model, run, batch, sample (its shape), classes,
+#   engram                the model and its options there, if it goes by another name
 #   optimizer             kind, lr, momentum, weight_decay
 #   losses[steps]         the loss before each update
 #   losses_double[steps]  the same when all is computed in double
@@ -94,6 +95,7 @@ def runs():
         yield "mlp", name, optimizer, 32, 10
         yield "cnn", name, dict(optimizer, **MILDER.get(name, {})), 32, 10
     yield "cnn-small", "sgd", dict(SGD, lr=0.01), 32, 10
+    yield "pfl-cnn", "sgd", dict(SGD, lr=0.02), 10, 10
     for model in ("resnet18-thin", "resnet18"):
         yield model, "sgd", dict(SGD, lr=0.001), 32, 10
         yield model, "adam", dict(ADAM, lr=3e-5, weight_decay=0.0), 32, 2
@@ -134,9 +136,10 @@ def stream(t, shape, base=0.0, scale=1.0):
     return torch.from_numpy(formula_value(t, size, base, scale).reshape(shape))
 
 
-def mask(t, shape):
+def mask(t, shape, one_in):
     h = formula_hash(t, int(np.prod(shape)))
-    return torch.from_numpy(np.where(h % 2 == 0, 2, 0).astype(np.float32).reshape(shape))
+    kept = np.where(h % one_in == one_in - 1, 0, one_in / (one_in - 1))
+    return torch.from_numpy(kept.astype(np.float32).reshape(shape))
 
 
 def train(model_name, optimizer, batch, steps, dtype):
@@ -153,9 +156,8 @@ def train(model_name, optimizer, batch, steps, dtype):
     for step in range(steps):
         x = stream(1000 + step, (batch,) + sample).to(dtype)
         labels = torch.from_numpy((formula_hash(2000 + step, batch) % CLASSES).astype(np.int64))
-        if model_name == "cnn-small":
-            model.masks = (mask(3000 + step, (batch, 20)).to(dtype),
-                           mask(4000 + step, (batch, 50)).to(dtype))
+        model.masks = [mask(1000 * (3 + i) + step, (batch,) + shape, one_in).to(dtype)
+                       for i, (shape, one_in) in enumerate(torch_models.MASKS.get(model_name, ()))]
         update.zero_grad()
         loss = F.cross_entropy(model(x), labels)
         loss.backward()
@@ -203,6 +205,9 @@ def record(model, run, optimizer, batch, steps):
                "sample": list(torch_models.MODELS[model][1]), "classes": CLASSES,
                "losses": losses, "losses_double": [], "gap": {},
                "tensors": [summary(n, v, start[n]) for n, v in values.items()]}
+    if model in torch_models.AS_LAYERS:
+        name, options = torch_models.AS_LAYERS[model]
+        content["engram"] = {"model": name, "options": options}
     return content, values
 
 

@@ -61,6 +61,24 @@ class Cnn(nn.Module):
         return self.fc2(F.relu(self.fc1(x.flatten(1))))
 
 
+class PflCnn(nn.Sequential):
+    """pfl-research's CIFAR-10 network: what experiments/speed/pfl-cifar10.yaml lists as layers.
+    Masks given in masks replace PyTorch's own dropout draws."""
+
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Dropout(0.25), nn.Flatten(), nn.Linear(64 * 14 * 14, 128), nn.ReLU(),
+            nn.Dropout(0.5), nn.Linear(128, 10))
+        self.masks = None  # ([n, 64, 14, 14], [n, 128]) of 0 and 1 / (1 - p)
+
+    def forward(self, x):
+        masks = iter(self.masks or ())
+        for layer in self:
+            x = x * next(masks) if self.masks and isinstance(layer, nn.Dropout) else layer(x)
+        return x
+
+
 class Block(nn.Module):
     """Basic block; a 1x1 convolution on the shortcut where the shape changes."""
 
@@ -107,11 +125,24 @@ MODELS = {
     "cnn-small": (CnnSmall, (1, 28, 28), 21840),
     "cnn": (Cnn, (1, 28, 28), 1663370),
     "cnn-32": (lambda: Cnn(3, 32), (3, 32, 32), 2156490),
+    "pfl-cnn": (PflCnn, (3, 32, 32), 1626442),
     "resnet18": (lambda: ResNet18((64, 128, 256, 512)), (3, 32, 32), 11173962),
     "resnet18-thin": (lambda: ResNet18((16, 32, 64, 128)), (3, 32, 32), 701466),
     "resnet18-thin-1": (lambda: ResNet18((16, 32, 64, 128), 1), (1, 28, 28), 701178),
 }
 CLASSES = 10
+
+# What engram calls a network that has no name of its own there: model and options.
+AS_LAYERS = {
+    "pfl-cnn": ("layers", "layers=[conv 32 k3, relu, conv 64 k3, relu, pool 2, dropout 0.25, "
+                          "flatten, linear 128, relu, dropout 0.5]"),
+}
+
+# name: for each dropout in order the shape of a sample's mask, and one in how many it drops
+MASKS = {
+    "cnn-small": (((20,), 2), ((50,), 2)),
+    "pfl-cnn": (((64, 14, 14), 4), ((128,), 2)),
+}
 
 
 def build(name):
