@@ -22,6 +22,7 @@ typedef enum eg_opt_type {
     EG_OPT_IS_BOOL,   /* bool */
     EG_OPT_IS_TEXT,   /* char[EG_OPT_TEXT_SIZE] */
     EG_OPT_IS_CHOICE, /* int: the index of the chosen word */
+    EG_OPT_IS_COUNT,  /* int64_t: a number from 1 on; or 0, -1, -2... for the words in turn */
 } eg_opt_type;
 
 typedef struct eg_opt {
@@ -29,7 +30,7 @@ typedef struct eg_opt {
     const char *help;
     eg_opt_type type;
     size_t offset;       /* of the field, in bytes */
-    double standard;     /* the default; of a choice its index */
+    double standard;     /* the default; of a choice its index, of a count as in its field */
     const char *text;    /* the default of a text */
     double min, max;     /* both ends allowed */
     const char *choices; /* "paper|release" */
@@ -46,6 +47,8 @@ typedef struct eg_opt {
     {#field, words, EG_OPT_IS_TEXT, offsetof(self, field), 0, def, 0, 0, NULL}
 #define EG_OPT_CHOICE(self, field, def, words, list) \
     {#field, words, EG_OPT_IS_CHOICE, offsetof(self, field), def, NULL, 0, 0, list}
+#define EG_OPT_COUNT(self, field, def, hi, words, list) \
+    {#field, words, EG_OPT_IS_COUNT, offsetof(self, field), def, NULL, 1, hi, list}
 #define EG_OPT_END {NULL, NULL, EG_OPT_IS_INT, 0, 0, NULL, 0, 0, NULL}
 // clang-format on
 

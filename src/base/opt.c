@@ -23,6 +23,7 @@ void eg_opts_init(const eg_opt *opts, void *self)
         void *field = opt_field(o, self);
         switch (o->type) {
         case EG_OPT_IS_INT:
+        case EG_OPT_IS_COUNT:
             *(int64_t *)field = (int64_t)o->standard;
             break;
         case EG_OPT_IS_REAL:
@@ -101,6 +102,19 @@ static int opt_choice_index(const char *choices, const char *word)
     }
 }
 
+/* A word, or else a number. */
+static eg_status opt_set_count(const eg_opt *o, void *field, const char *value)
+{
+    int index = opt_choice_index(o->choices, value);
+    if (index < 0 && !isdigit((unsigned char)*value) && *value != '-' && *value != '+')
+        return eg_fail(EG_EINVAL, "%s: '%s' is neither a number nor one of %s", o->name, value,
+                       o->choices);
+    if (index < 0)
+        return opt_set_number(o, field, value);
+    *(int64_t *)field = -index;
+    return EG_OK;
+}
+
 eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const char *value)
 {
     const eg_opt *o = eg_opts_find(opts, name);
@@ -129,6 +143,8 @@ eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const ch
         *(int *)field = index;
         return EG_OK;
     }
+    case EG_OPT_IS_COUNT:
+        return opt_set_count(o, field, value);
     }
     return EG_OK;
 }
@@ -139,6 +155,14 @@ static void opt_print_choice(const eg_opt *o, int index, char out[EG_OPT_TEXT_SI
     while (index-- > 0)
         c += strcspn(c, "|") + 1;
     snprintf(out, EG_OPT_TEXT_SIZE, "%.*s", (int)strcspn(c, "|"), c);
+}
+
+static void opt_print_count(const eg_opt *o, int64_t v, char out[EG_OPT_TEXT_SIZE])
+{
+    if (v > 0)
+        snprintf(out, EG_OPT_TEXT_SIZE, "%lld", (long long)v);
+    else
+        opt_print_choice(o, (int)-v, out);
 }
 
 /* The shortest decimal form that reads back as the same double. */
@@ -170,6 +194,9 @@ void eg_opt_print(const eg_opt *o, const void *self, char out[EG_OPT_TEXT_SIZE])
     case EG_OPT_IS_CHOICE:
         opt_print_choice(o, *(const int *)field, out);
         break;
+    case EG_OPT_IS_COUNT:
+        opt_print_count(o, *(const int64_t *)field, out);
+        break;
     }
 }
 
@@ -192,6 +219,11 @@ void eg_opt_describe(const eg_opt *o, char out[EG_OPT_TEXT_SIZE])
     case EG_OPT_IS_CHOICE:
         opt_print_choice(o, (int)o->standard, chosen);
         snprintf(out, EG_OPT_TEXT_SIZE, "%.100s, one of %.140s", chosen, o->choices);
+        break;
+    case EG_OPT_IS_COUNT:
+        opt_print_count(o, (int64_t)o->standard, chosen);
+        snprintf(out, EG_OPT_TEXT_SIZE, "%.100s, one of %.140s, or a number up to %.10g",
+                 chosen, o->choices, o->max);
         break;
     }
 }

@@ -11,6 +11,7 @@ typedef struct part {
     bool nesterov;
     char name[EG_OPT_TEXT_SIZE];
     int source;
+    int64_t every;
     double untouched;
 } part;
 
@@ -21,6 +22,7 @@ static const eg_opt part_opts[] = {
     EG_OPT_BOOL(part, nesterov, true, "look ahead"),
     EG_OPT_TEXT(part, name, "none", "what it is called"),
     EG_OPT_CHOICE(part, source, 1, "whose constants", "paper|release|ours"),
+    EG_OPT_COUNT(part, every, -1, 500, "how often", "never|always"),
     EG_OPT_END,
 };
 
@@ -137,6 +139,34 @@ static void test_a_text_has_a_longest_length(void **state)
     assert_string_equal(p.name, text);
 }
 
+static void test_a_count_is_a_number_or_a_word(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {{"never", 0}, {"always", -1}, {"1", 1}, {"5e2", 500}};
+    const eg_opt *o = eg_opts_find(part_opts, "every");
+    char text[EG_OPT_TEXT_SIZE];
+    part p = part_new();
+    assert_int_equal(p.every, -1);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_ok(eg_opts_set(part_opts, &p, "every", good[i].text));
+        assert_int_equal(p.every, good[i].value);
+        eg_opt_print(o, &p, text);
+        part again = part_new();
+        assert_ok(eg_opts_set(part_opts, &again, "every", text));
+        assert_int_equal(again.every, good[i].value);
+    }
+    assert_fails(eg_opts_set(part_opts, &p, "every", "0"), EG_EINVAL, "outside [1, 500]");
+    assert_fails(eg_opts_set(part_opts, &p, "every", "501"), EG_EINVAL, "outside [1, 500]");
+    assert_fails(eg_opts_set(part_opts, &p, "every", "-1"), EG_EINVAL, "outside [1, 500]");
+    assert_fails(eg_opts_set(part_opts, &p, "every", "2.5"), EG_EINVAL, "not a whole number");
+    assert_fails(eg_opts_set(part_opts, &p, "every", "now"), EG_EINVAL,
+                 "'now' is neither a number nor one of never|always");
+    assert_fails(eg_opts_set(part_opts, &p, "every", ""), EG_EINVAL, "neither a number nor");
+}
+
 static void test_unknown_names_are_refused(void **state)
 {
     (void)state;
@@ -203,6 +233,7 @@ static void test_a_description_holds_type_default_and_range(void **state)
         "true, true or false",
         "text, 'none'",
         "release, one of paper|release|ours",
+        "always, one of never|always, or a number up to 500",
     };
     for (size_t i = 0; part_opts[i].name; i++) {
         char text[EG_OPT_TEXT_SIZE];
@@ -219,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_the_ends_of_a_range_are_inside),
         cmocka_unit_test(test_bad_values_are_refused_and_change_nothing),
         cmocka_unit_test(test_a_text_has_a_longest_length),
+        cmocka_unit_test(test_a_count_is_a_number_or_a_word),
         cmocka_unit_test(test_unknown_names_are_refused),
         cmocka_unit_test(test_names_may_be_written_with_dashes_and_plusses),
         cmocka_unit_test(test_printed_values_read_back_the_same),

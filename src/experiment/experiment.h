@@ -31,9 +31,12 @@ typedef struct eg_server_opts {
     double max_change; /* of an upload, in lengths of the model; 0: any */
 } eg_server_opts;
 
+/* Of "task|round", as a count keeps them. */
+enum { EG_EVERY_TASK = 0, EG_EVERY_ROUND = -1 };
+
 typedef struct eg_eval_opts {
-    int every;   /* of "task|round" */
-    int classes; /* eg_classes: the answers a model may give */
+    int64_t every; /* rounds from one point of the curve to the next, or a word */
+    int classes;   /* eg_classes: the answers a model may give */
     int64_t samples;
 } eg_eval_opts;
 

@@ -76,7 +76,9 @@ static void resolve_rows(FILE *to, const eg_opt *opts, const void *self)
             resolve_number(to, value);
         else if (o->type == EG_OPT_IS_BOOL)
             fputs(value, to);
-        else if (o->type == EG_OPT_IS_CHOICE)
+        else if (o->type == EG_OPT_IS_COUNT && *value >= '0' && *value <= '9')
+            resolve_number(to, value);
+        else if (o->type == EG_OPT_IS_CHOICE || o->type == EG_OPT_IS_COUNT)
             resolve_word(to, value);
         else if (eg_setting_is_numbers(o))
             resolve_numbers(to, value);

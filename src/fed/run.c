@@ -150,13 +150,21 @@ static eg_status run_hash(eg_federation *f, char out[65])
     return EG_OK;
 }
 
+/* Whether the curve has a point after this round. */
+static bool run_plots(const eg_federation *f, int64_t round)
+{
+    int64_t every = f->e->eval.every == EG_EVERY_ROUND ? 1 : f->e->eval.every;
+    return every > 0 && (round + 1) % every == 0;
+}
+
 static eg_status run_after_round(eg_federation *f, int64_t round, bool *tested)
 {
     bool ends = eg_scenario_task_ends(f->feed.scenario, round);
     bool streams = eg_scenario_streams(f->feed.scenario);
-    *tested = ends || f->e->eval.every == 1 || streams;
-    /* A client's own model in a stream is judged by what the client met, not by whole tasks. */
-    if ((ends || f->e->eval.every == 1) && !(streams && f->agreed.all.personal))
+    bool tests = ends || run_plots(f, round);
+    *tested = tests || streams;
+    /* A client's own model in a stream is tested by what the client met, not by whole tasks. */
+    if (tests && !(streams && f->agreed.all.personal))
         EG_TRY(eg_federation_evaluate(f, round + 1, ends, ends));
     return streams ? eg_federation_evaluate_met(f, round + 1, ends) : EG_OK;
 }

@@ -1,0 +1,18 @@
+# How often a run is tested: after each task, each round, or every so many rounds.
+cat >e.yaml <<'YAML'
+name: e
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 3, partition: iid}
+eval: {samples: 4}
+runs:
+- {label: avg, method: fedavg}
+YAML
+for every in task round 2 4 100; do
+    engram run e.yaml --quiet --out "$every" --set eval.every=$every
+    echo "every $every: $(sed -n 's/.*"event":"eval","round":\([0-9]*\),.*"full":\([a-z]*\),.*/\1 \2/p' \
+        "$every"/*/metrics.jsonl | tr '\n' ',')"
+    grep every: "$every"/*/config.yaml
+done
+fails 2 engram run e.yaml --set eval.every=0
+fails 2 engram run e.yaml --set eval.every=day
