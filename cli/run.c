@@ -19,10 +19,10 @@ int eg_verb_run(int argc, char **argv)
         code = runner_run(&o, &o.sources[i], &folders);
     }
     bool table = code == 0 && !o.quiet && !o.json;
-    if (table && folders.n > 1)
+    if (table && folders.n > 0)
         code = runner_compare(&o, file, &folders);
-    else if (table && folders.n == 1)
-        printf("%s\n", folders.paths[0]);
+    if (table && folders.n == 1 && code == 0)
+        printf("\n%s\n", folders.paths[0]);
     runner_free(&folders);
     runner_options_free(&o);
     return code;

@@ -137,7 +137,8 @@ int runner_compare(const runner_options *o, const eg_experiment_file *file,
     eg_status s = eg_compare_print(paths, folders->n, published, n, o->form, &table);
     if (s == EG_OK)
         printf("%s", table);
-    if (s == EG_OK && o->form == EG_COMPARE_TEXT && file) {
+    bool alone = folders->n == 1 && !o->reuse; /* it has a page of its own */
+    if (s == EG_OK && o->form == EG_COMPARE_TEXT && file && !alone) {
         snprintf(page, sizeof page, "%s/report.html", o->out);
         s = eg_report_write(paths, folders->n, published, n, page);
         if (s == EG_OK)

@@ -55,7 +55,8 @@ void runner_options_free(runner_options *o);
  * compare a folder is only added. 0, or the exit code. */
 int runner_run(const runner_options *o, const runner_source *source, runner_folders *folders);
 void runner_free(runner_folders *folders);
-/* Prints the table of all folders, with the published figures of file (NULL: none). */
+/* Prints the table of all folders, with the published figures of file (NULL: none), and writes
+ * their page; a single new run has written its own. */
 int runner_compare(const runner_options *o, const eg_experiment_file *file,
                    const runner_folders *folders);
 
