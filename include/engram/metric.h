@@ -33,12 +33,16 @@ void eg_record_enter(eg_record *r, int64_t who, int64_t task, int64_t correct, i
 /* Enters into the newest row how many training samples a client has met so far. */
 void eg_record_met(eg_record *r, int64_t client, int64_t samples);
 
+/* Says that the newest row was measured on whole test sets; else it may be on parts of them. */
+void eg_record_set_whole(eg_record *r);
+
 int64_t eg_record_n_rows(const eg_record *r);
 int64_t eg_record_n_tasks(const eg_record *r);
 int64_t eg_record_n_clients(const eg_record *r);
 int64_t eg_record_n_periods(const eg_record *r); /* task rows */
 int64_t eg_record_round(const eg_record *r, int64_t row);
 int64_t eg_record_period(const eg_record *r, int64_t row);
+bool eg_record_is_whole(const eg_record *r, int64_t row);
 
 /* The row at the end of a period, row 0 for period 0; -1 if there is none. */
 int64_t eg_record_task_row(const eg_record *r, int64_t period);

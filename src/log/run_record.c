@@ -169,6 +169,8 @@ static eg_status record_fill(const eg_events *events, bool task_il, int64_t n_cl
         eval e;
         EG_TRY(record_eval(event, n_clients, eg_record_n_tasks(r), &e));
         EG_TRY(record_begin(r, events, at, &e));
+        if (e.full)
+            eg_record_set_whole(r);
         const eg_json *accuracy = task_il ? e.task_il : e.accuracy;
         *any |= accuracy != NULL;
         if (accuracy)

@@ -7,14 +7,13 @@ static bool acc_last_ten(const eg_record *r, const eg_record *reference, int64_t
                          double *out)
 {
     (void)reference;
-    int64_t n_rows = eg_record_n_rows(r), n = 0;
+    int64_t n_rows = eg_record_n_rows(r), first = n_rows, n = 0;
     double sum = 0, a;
-    for (int64_t row = n_rows - 1; row > 0; row--) {
-        if (eg_record_round(r, row) + 10 <= eg_record_round(r, n_rows - 1))
-            break;
-        if (eg_record_mean(r, row, who, &a))
+    while (first > 1 && eg_record_round(r, first - 1) + 10 > eg_record_round(r, n_rows - 1))
+        first--;
+    for (int64_t row = n_rows - 1; row >= first; row--)
+        if (eg_metric_point(r, who, first, n_rows, row, &a))
             sum += a, n++;
-    }
     *out = n ? sum / (double)n : 0;
     return n > 0;
 }
@@ -22,6 +21,7 @@ static bool acc_last_ten(const eg_record *r, const eg_record *reference, int64_t
 const eg_metric eg_metric_acc_last_ten = {
     .name = "acc_last_ten",
     .help = "accuracy in the last ten rounds",
-    .formula = "mean of Acc over the last ten rounds, as far as it was measured (eval.every)",
+    .formula = "mean of Acc over the last ten rounds, as far as it was measured (eval.every); "
+               "tests of eval.samples and full ones are not mixed",
     .value = acc_last_ten,
 };

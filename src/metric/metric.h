@@ -8,6 +8,11 @@
 
 #include "base/base.h"
 
+/* The mean accuracy of a row, if it is a point of one curve with the others from row `first` up
+ * to `end`: where some are measured on parts of the test sets, those on whole ones are not. */
+bool eg_metric_point(const eg_record *r, int64_t who, int64_t first, int64_t end, int64_t row,
+                     double *out);
+
 /* Acc^t: the clients' pooled accuracies in a row, weighted by the training samples each has
  * met. */
 bool eg_metric_acc_t_at(const eg_record *r, int64_t row, double *out);

@@ -207,6 +207,37 @@ static void test_rounds_to_best_add_up_over_tasks(void **state)
     eg_record_free(r);
 }
 
+/* Three points on parts of the test set, and a full test that happens to be better. */
+static void test_points_of_two_test_sets_are_not_mixed(void **state)
+{
+    (void)state;
+    static const int points[] = {30, 60, 50};
+    eg_record *r;
+    assert_ok(eg_record_new(0, 1, &r));
+    assert_ok(eg_record_add(r, 0, 0, false));
+    eg_record_set_whole(r);
+    for (int i = 0; i < 3; i++) {
+        assert_ok(eg_record_add(r, i + 1, 1, false));
+        eg_record_enter(r, SERVER, 0, points[i], 100);
+    }
+    assert_ok(eg_record_add(r, 4, 1, true));
+    eg_record_enter(r, SERVER, 0, 700, 1000);
+    assert_near(value("acc_last_ten", r, SERVER), (0.3 + 0.6 + 0.5 + 0.7) / 4, 1e-12);
+    assert_near(value("rounds_to_best", r, SERVER), 4, 1e-12);
+    assert_false(eg_record_is_whole(r, 4));
+    eg_record_set_whole(r);
+    assert_true(eg_record_is_whole(r, 4) && !eg_record_is_whole(r, 3));
+    assert_near(value("acc_last_ten", r, SERVER), (0.3 + 0.6 + 0.5) / 3, 1e-12);
+    assert_near(value("rounds_to_best", r, SERVER), 2, 1e-12);
+    assert_near(value("acc_final", r, SERVER), 0.7, 1e-12);
+    /* Ten rounds later only full tests are left. */
+    assert_ok(eg_record_add(r, 14, 1, true));
+    eg_record_enter(r, SERVER, 0, 800, 1000);
+    eg_record_set_whole(r);
+    assert_near(value("acc_last_ten", r, SERVER), 0.8, 1e-12);
+    eg_record_free(r);
+}
+
 static void test_task_il_predicts_within_the_task(void **state)
 {
     (void)state;
@@ -258,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_an_untrained_record_has_no_metrics),
         cmocka_unit_test(test_accuracy_and_regret_in_real_time),
         cmocka_unit_test(test_rounds_to_best_add_up_over_tasks),
+        cmocka_unit_test(test_points_of_two_test_sets_are_not_mixed),
         cmocka_unit_test(test_task_il_predicts_within_the_task),
         cmocka_unit_test(test_confusion_counts_what_was_taken_for_what),
         cmocka_unit_test(test_every_metric_is_named_and_explained),

@@ -14,7 +14,7 @@ typedef struct record_cell {
 
 typedef struct record_row {
     int64_t round, period;
-    bool task_end;
+    bool task_end, whole;
 } record_row;
 
 struct eg_record {
@@ -82,7 +82,7 @@ eg_status eg_record_add(eg_record *r, int64_t round, int64_t period, bool task_e
     EG_TRY(eg_grow(&r->rows, n, &r->cap_rows, sizeof *r->rows));
     EG_TRY(record_extend(&r->cells, n, &r->cap_cells, record_row_size(r), sizeof *r->cells));
     EG_TRY(record_extend(&r->met, n, &r->cap_met, (size_t)r->n_clients, sizeof *r->met));
-    r->rows[r->n_rows++] = (record_row){round, period, task_end};
+    r->rows[r->n_rows++] = (record_row){round, period, task_end, false};
     if (task_end && period > r->n_periods)
         r->n_periods = period;
     return EG_OK;
@@ -114,6 +114,12 @@ void eg_record_met(eg_record *r, int64_t client, int64_t samples)
     r->met[((int64_t)r->n_rows - 1) * r->n_clients + client] = samples;
 }
 
+void eg_record_set_whole(eg_record *r)
+{
+    EG_ASSERT(r->n_rows > 0);
+    r->rows[r->n_rows - 1].whole = true;
+}
+
 int64_t eg_record_n_rows(const eg_record *r)
 {
     return (int64_t)r->n_rows;
@@ -142,6 +148,11 @@ int64_t eg_record_round(const eg_record *r, int64_t row)
 int64_t eg_record_period(const eg_record *r, int64_t row)
 {
     return r->rows[row].period;
+}
+
+bool eg_record_is_whole(const eg_record *r, int64_t row)
+{
+    return r->rows[row].whole;
 }
 
 int64_t eg_record_task_row(const eg_record *r, int64_t period)

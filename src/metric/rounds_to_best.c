@@ -14,8 +14,11 @@ static bool rounds_to_best(const eg_record *r, const eg_record *reference, int64
     while (row < n_rows) {
         int64_t period = eg_record_period(r, row), best_round = 0;
         double best = -1, a;
-        for (; row < n_rows && eg_record_period(r, row) == period; row++)
-            if (eg_record_mean(r, row, who, &a) && a > best) {
+        int64_t first = row, end = row;
+        while (end < n_rows && eg_record_period(r, end) == period)
+            end++;
+        for (; row < end; row++)
+            if (eg_metric_point(r, who, first, end, row, &a) && a > best) {
                 best = a;
                 best_round = eg_record_round(r, row);
             }
@@ -32,6 +35,6 @@ const eg_metric eg_metric_rounds_to_best = {
     .name = "rounds_to_best",
     .help = "rounds to the best accuracy of each task, added up",
     .formula = "sum over tasks i of the first round of i, counted from its start, with the "
-               "largest Acc in i",
+               "largest Acc in i; tests of eval.samples and full ones are not mixed",
     .value = rounds_to_best,
 };

@@ -69,3 +69,15 @@ bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *ou
     *out = n > 0 ? sum / (double)n : 0;
     return true;
 }
+
+bool eg_metric_point(const eg_record *r, int64_t who, int64_t first, int64_t end, int64_t row,
+                     double *out)
+{
+    if (!eg_record_mean(r, row, who, out))
+        return false;
+    double other;
+    for (int64_t i = first; i < end && eg_record_is_whole(r, row); i++)
+        if (!eg_record_is_whole(r, i) && eg_record_mean(r, i, who, &other))
+            return false;
+    return true;
+}

@@ -16,3 +16,11 @@ for every in task round 2 4 100; do
 done
 fails 2 engram run e.yaml --set eval.every=0
 fails 2 engram run e.yaml --set eval.every=day
+
+echo "# the mean of the last ten rounds is over points of one test set"
+engram run e.yaml --quiet --out one --set eval.every=round --set scenario.tasks=1 --set scenario.rounds=4
+sed -n 's/.*"full":false,"accuracy":\[\([0-9.e-]*\)\].*/\1/p' one/*/metrics.jsonl >points
+wc -l <points
+mean=$(awk '{ sum += $1 } END { printf "%.6f", sum / NR }' points)
+[ "$mean" = "$(sed -n 's/.*"acc_last_ten": *\([0-9.]*\).*/\1/p' one/*/summary.json |
+    xargs printf %.6f)" ] || echo "acc_last_ten is not $mean"
