@@ -28,6 +28,18 @@ static void data_list_options(const eg_dataset *d)
     }
 }
 
+/* What it is, and whether it is here. */
+static void data_list_one(const eg_dataset *d)
+{
+    char folder[1024];
+    printf("%-14s %s", d->name, d->help);
+    if (!d->generated)
+        printf("; %s", eg_dataset_where(d, &(eg_origin){0}, sizeof folder, folder)
+                           ? folder
+                           : "not here");
+    printf("\n");
+}
+
 static int data_list(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
@@ -37,7 +49,7 @@ static int data_list(int argc, char **argv)
         data_list_options(d);
     }
     for (const eg_dataset *const *d = eg_datasets; argc == 0 && *d; d++)
-        printf("%-14s %s\n", (*d)->name, (*d)->help);
+        data_list_one(*d);
     return 0;
 }
 
@@ -123,6 +135,28 @@ static void data_print_range(const eg_table *t)
            sqrt(fmax(0, squares / (double)n - mean * mean)));
 }
 
+/* What data.mean and data.std would take, if pictures have bytes. */
+static void data_print_channels(const eg_table *t)
+{
+    size_t place = (size_t)(t->height * t->width), n = (size_t)(t->n * t->channels);
+    double sum[3] = {0}, squares[3] = {0}, count = (double)t->n * (double)place;
+    if (!t->u8 || (t->channels != 1 && t->channels != 3))
+        return;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < place; k++) {
+            double v = t->u8[i * place + k] / 255.0;
+            sum[i % (size_t)t->channels] += v;
+            squares[i % (size_t)t->channels] += v * v;
+        }
+    printf("  channels   mean");
+    for (int64_t c = 0; c < t->channels; c++)
+        printf(" %.4f", sum[c] / count);
+    printf(", standard deviation");
+    for (int64_t c = 0; c < t->channels; c++)
+        printf(" %.4f", sqrt(fmax(0, squares[c] / count - sum[c] * sum[c] / count / count)));
+    printf("\n");
+}
+
 static int data_print_classes(const eg_table *t)
 {
     int64_t *counts = calloc((size_t)t->classes, sizeof *counts);
@@ -161,6 +195,7 @@ static int data_print(const char *word, const eg_table *t)
         printf("  groups     %d\n", top + 1);
     }
     data_print_range(t);
+    data_print_channels(t);
     int code = data_print_classes(t);
     printf("  sha256     %s\n", digest);
     return code;

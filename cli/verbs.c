@@ -82,7 +82,7 @@ const eg_verb eg_verbs[] = {
      "  list              every data set; of one: its options\n"
      "  check             size, samples per class, range, images in both splits, checksum\n"
      "  show              write a contact sheet, ten images a class\n\n"
-     "  --data-dir DIR    where the files are (else the environment's ENGRAM_DATA)\n"
+     "  --data-dir DIR    where the files are (else ENGRAM_DATA, else ~/.local/share/engram)\n"
      "  --set KEY=VALUE   an option of the data set\n"
      "  --seed N          of a generated data set (0)\n"
      "  --out FILE.png    where the sheet goes (NAME.png)\n"},

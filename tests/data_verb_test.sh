@@ -6,6 +6,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 unset ENGRAM_DATA
+export HOME=$folder
 failures=0
 
 # expect CODE WORDS ARGUMENTS...: runs `engram data ARGUMENTS`; the output must hold WORDS.
@@ -29,7 +30,13 @@ expect 0 "0 of the 10 test samples are training samples too" check glyphs --set 
 expect 0 "sheet.png" show fractals --set train=20 --set classes=2 --out sheet.png
 [[ $(head -c 4 sheet.png) == $'\x89PNG' ]] || { echo "FAILED: sheet.png"; failures=$((failures + 1)); }
 expect 1 "mnist: train-images-idx3-ubyte(.gz) was not found" check mnist
-expect 1 "was not found in $folder/mnist or $folder" check mnist --data-dir "$folder"
+expect 1 "was not found in $folder/mnist or $folder; 'tools/data mnist' brings" check mnist \
+    --data-dir "$folder"
+expect 1 "was not found in $folder/.local/share/engram/mnist" check mnist
+expect 0 "10 classes, 60,000 + 10,000; not here" list
+mkdir -p .local/share/engram/mnist
+expect 0 "10 classes, 60,000 + 10,000; $folder/.local/share/engram/mnist" list
+expect 0 "channels   mean 0." check glyphs --set train=50 --set test=10
 expect 2 "there is no data set 'nothing'; there are blobs" show nothing
 expect 1 "/none/x.png" show blobs --out /none/x.png
 expect 2 "what to do is missing"

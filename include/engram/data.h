@@ -70,7 +70,7 @@ eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
 
 /* Where a data set comes from. */
 typedef struct eg_origin {
-    const char *dir; /* the data folder; NULL: the environment's ENGRAM_DATA */
+    const char *dir; /* the data folder; NULL: ENGRAM_DATA, else ~/.local/share/engram */
     uint64_t seed;   /* of what is generated; files do not depend on it */
 } eg_origin;
 
@@ -79,6 +79,7 @@ typedef struct eg_dataset {
     const char *name, *help;
     size_t size;        /* of the options struct */
     const eg_opt *opts; /* NULL: none */
+    bool generated;     /* no files are needed */
 
     /* Fills out (zeroed) with one split; on failure what it holds is released by the caller. */
     eg_status (*load)(const void *self, const eg_origin *from, eg_split split, eg_table *out);
@@ -88,6 +89,10 @@ extern const eg_dataset *const eg_datasets[]; /* every data set, alphabetical, t
 
 /* The data set with this name, or NULL; the error text then lists the names. */
 const eg_dataset *eg_dataset_find(const char *word);
+
+/* The folder that a data set's files would be taken from, as far as its name tells; false if
+ * there is none. */
+bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, char *out);
 
 /* Loads one split and checks what the member promised. self: options, NULL for the defaults;
  * from: NULL for the environment's folder and seed 0. Release out with eg_table_fini. EG_ENOENT

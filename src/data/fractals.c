@@ -295,5 +295,6 @@ const eg_dataset eg_dataset_fractals = {
     .help = "generated: coloured fractals, one system a class, any size",
     .size = sizeof(fractals),
     .opts = fractals_opts,
+    .generated = true,
     .load = fractals_load,
 };

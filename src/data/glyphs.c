@@ -228,5 +228,6 @@ const eg_dataset eg_dataset_glyphs = {
     .help = "generated: characters drawn from strokes, 28x28 grey, 1 to 62 classes",
     .size = sizeof(glyphs),
     .opts = glyphs_opts,
+    .generated = true,
     .load = glyphs_load,
 };

