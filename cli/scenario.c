@@ -152,15 +152,18 @@ static eg_status scenario_check(const scenario_case *c)
         printf("  shared    %" PRId64 " samples, by up to %" PRId64 " clients: this setting "
                "shares them\n",
                p.shared, p.most);
+    if (p.validation > 0)
+        printf("  held out  %" PRId64 " samples, to validate with\n", p.validation);
     printf("  a client  %" PRId64 " to %" PRId64 " samples\n", p.smallest, p.largest);
     if (p.strays == 0)
         printf("  test      never trains: every sample handed out is a training sample\n");
     printf("  digest    %s\n", digest);
-    if (p.strays + p.twice + p.mislabelled > 0)
+    if (p.strays + p.twice + p.mislabelled + p.leaked > 0)
         return eg_fail(EG_EINVAL,
                        "the split is wrong: %" PRId64 " strays, %" PRId64
-                       " held twice, %" PRId64 " of a wrong class",
-                       p.strays, p.twice, p.mislabelled);
+                       " held twice, %" PRId64 " of a wrong class, %" PRId64
+                       " held out and trained on",
+                       p.strays, p.twice, p.mislabelled, p.leaked);
     return EG_OK;
 }
 

@@ -1,5 +1,6 @@
 """Philox streams, published label counts and a little YAML, for scenario_digest.py."""
 import math
+import re
 
 M32 = 0xFFFFFFFF
 
@@ -149,7 +150,7 @@ def parse_value(text):
         pairs = [p.split(":", 1) for p in text[1:-1].split(",") if p.strip()]
         return {k.strip().replace("-", "_"): parse_value(v) for k, v in pairs}
     if text.startswith("["):
-        return [parse_value(v) for v in text[1:-1].split(",")]
+        return [parse_value(v) for v in re.findall(r"\{[^}]*\}|[^,]+", text[1:-1])]
     return text
 
 

@@ -17,7 +17,7 @@ import sys
 from scenario_base import Rng, Source, in_order, parse_file
 
 NOBODY = NEVER = 0xFFFFFFFF  # the client, the round of draws that belong to none
-PARTITION, TASKS, SELECT, ORDER, ABSENCE = 5, 6, 4, 13, 14
+PARTITION, TASKS, SELECT, ORDER, ABSENCE, HOLD_OUT = 5, 6, 4, 13, 14, 15
 
 
 def run(parts, n, i):
@@ -28,9 +28,11 @@ def run(parts, n, i):
 class Scenario:
     def __init__(self, path, seed):
         root = parse_file(path)
-        names = root["data"] if isinstance(root["data"], list) else [root["data"]]
+        data = root["data"] if isinstance(root["data"], list) else [root["data"]]
+        data = [d if isinstance(d, dict) else {"name": d} for d in data]
         self.seed = seed
-        self.sources = [Source(n.replace("-", "_")) for n in names]
+        self.sources = [Source(d["name"].replace("-", "_")) for d in data]
+        self.validation = max(float(d.get("validation", 0)) for d in data)
         self.o = dict(root["scenario"])
         self.kind = self.o["kind"].replace("-", "_")
         part = self.o.get("partition")
@@ -125,6 +127,30 @@ class Scenario:
         for c, mine in enumerate(self.lists):
             for t, ids in enumerate(mine):
                 self.rng(c, t, PARTITION).shuffle(ids)
+        if self.validation > 0:
+            self.hold_out()
+
+    def hold_out(self):
+        most = max(len(source.train) for source in self.sources)
+        decided = [set() for _ in self.sources]
+        held = [set() for _ in self.sources]
+        for c, mine in enumerate(self.lists):
+            counted = taken = 0
+            for i, source in enumerate(self.sources):
+                here = {x for t, ids in enumerate(mine) if self.tasks[t][0] == i for x in ids}
+                for k in range(len(source.train)):
+                    ids = [x for x in source.train[k] if x in here and x not in decided[i]]
+                    if not ids:
+                        continue
+                    self.rng(c, i * most + k, HOLD_OUT).shuffle(ids)
+                    counted += len(ids)
+                    wanted = math.floor(self.validation * counted + 0.5) - taken
+                    decided[i].update(ids)
+                    held[i].update(ids[:wanted])
+                    taken += len(ids[:wanted])
+        for mine in self.lists:
+            for t, ids in enumerate(mine):
+                ids[:] = [x for x in ids if x not in held[self.tasks[t][0]]]
 
     def class_lists(self, t):
         source = self.sources[self.tasks[t][0]]

@@ -29,6 +29,7 @@ typedef enum eg_purpose {
     EG_FOR_TEST = 12,     /* tests and benchmarks */
     EG_FOR_ORDER = 13,    /* orders of classes and tasks */
     EG_FOR_ABSENCE = 14,  /* when clients are away */
+    EG_FOR_HOLD_OUT = 15, /* which samples are held out of training */
 } eg_purpose;
 
 typedef struct eg_rng {

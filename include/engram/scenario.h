@@ -89,6 +89,12 @@ eg_status eg_spec_new(eg_spec **out);
 eg_status eg_spec_set(eg_spec *spec, const char *name, const char *value);
 void eg_spec_free(eg_spec *spec); /* NULL is fine */
 
+/* Holds a share of each client's training samples out of training, of every class alike; 0:
+ * none. EG_EINVAL: not from 0 to EG_MAX_VALIDATION. */
+#define EG_MAX_VALIDATION 0.9
+eg_status eg_spec_hold_out(eg_spec *spec, double share);
+double eg_spec_validation(const eg_spec *spec);
+
 /* Every setting as eg_spec_set takes it, in an order in which it can be set again. */
 typedef void (*eg_spec_row)(void *to, const char *name, const char *value);
 void eg_spec_each(const eg_spec *spec, eg_spec_row row, void *to);
@@ -154,6 +160,11 @@ void eg_scenario_rounds(const eg_scenario *s, int64_t client, int64_t stage, int
 int64_t eg_scenario_max_test(const eg_scenario *s);
 int64_t eg_scenario_test(const eg_scenario *s, int64_t client, int64_t t, int64_t *ids);
 
+/* The training samples of task t that are held out of the client's training; none is trained on
+ * by anyone. Returns how many; ids are borrowed from the scenario. */
+int64_t eg_scenario_validation(const eg_scenario *s, int64_t client, int64_t t,
+                               const int64_t **ids);
+
 /* True in the round after which a common task ends, and in the last round of all. The period of
  * a round, from 1 on: common tasks are one each, else all rounds are one. The period in which
  * some client first meets task t. */
@@ -171,6 +182,8 @@ typedef struct eg_proof {
     int64_t most;        /* the largest number of clients that hold one sample */
     int64_t twice;       /* held more than once by one client within one task */
     int64_t mislabelled; /* held in a task whose classes do not have its label */
+    int64_t validation;  /* held out of training */
+    int64_t leaked;      /* of these, some client trains on */
     int64_t strays;      /* sample numbers outside the training data: test data, or nothing */
     int64_t smallest, largest; /* samples of a client, counted once each */
 } eg_proof;

@@ -49,6 +49,7 @@ typedef struct eg_memory_opts {
 /* How images are prepared, beside what the data set's own options say. */
 typedef struct eg_data_opts {
     double share;           /* of every class's images that are used */
+    double validation;      /* of each client's images, held out of training */
     int64_t size, channels; /* 0: as they are */
     /* Of normalisation: a number for all channels, or a list with one for each. */
     char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];

@@ -173,6 +173,15 @@ void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng
     }
 }
 
+void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
+                        int32_t *labels)
+{
+    const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
+    eg_recipe_fill(f->judge[task], t, ids, (size_t)n, NULL, x); /* nothing at random */
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = t->y[ids[i]];
+}
+
 void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
                   int32_t *labels)
 {

@@ -36,6 +36,9 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
  * rows come without these. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels);
+/* Fills rows of samples held out of training (eg_scenario_validation), as tests are filled. */
+void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
+                        int32_t *labels);
 /* Fills test rows of one task. */
 void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
                   int32_t *labels);

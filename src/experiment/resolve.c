@@ -200,6 +200,7 @@ eg_status eg_experiment_resolve(eg_experiment *e)
     size_t n = 0;
     uint8_t digest[32];
     EG_TRY(resolve_net(e));
+    EG_TRY(eg_spec_hold_out(e->spec, e->data.validation));
     FILE *to = open_memstream(&e->resolved, &n);
     if (!to)
         return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");

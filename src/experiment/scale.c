@@ -91,6 +91,8 @@ eg_status eg_scale_spec(const eg_spec *spec, double share, const eg_labels *sour
     *out = NULL;
     EG_TRY(eg_spec_new(&c.to));
     eg_spec_each(spec, scale_row, &c);
+    if (c.status == EG_OK)
+        c.status = eg_spec_hold_out(c.to, eg_spec_validation(spec));
     if (c.status == EG_OK && c.by_data)
         c.status = scale_rounds(&c, sources, n_sources);
     if (c.status == EG_OK)

@@ -51,6 +51,7 @@ static const eg_opt sections_memory[] = {
 };
 const eg_opt eg_settings_of_data[] = {
     EG_OPT_REAL(eg_data_opts, share, 1, 1e-6, 1, "of every class's images, for training and for testing, that are used"),
+    EG_OPT_REAL(eg_data_opts, validation, 0, 0, EG_MAX_VALIDATION, "of each client's training images, of every class alike, held out of training"),
     EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
     EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
     EG_OPT_TEXT(eg_data_opts, mean, "0", "subtracted from values scaled to [0, 1]; a number, or one for each channel"),

@@ -283,6 +283,7 @@ static eg_status build_all(eg_scenario *s, const eg_spec *spec)
     EG_TRY(build_split(s, spec->partition_self));
     if (s->n_own > 0)
         EG_TRY(build_unions(s));
+    EG_TRY(eg_build_hold_out(s, spec->validation));
     EG_TRY(eg_build_alloc(s, s->n_clients + 1, sizeof *s->first_stage, &s->first_stage));
     EG_TRY(s->kind->stages(spec->kind_self, s));
     for (int64_t c = 0; c < s->n_clients;

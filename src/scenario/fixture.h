@@ -32,22 +32,28 @@ static inline eg_labels fixture_labels(int64_t classes, int64_t n, int32_t owner
     return l;
 }
 
-/* A scenario from "kind=class_incremental tasks=5 partition=iid". */
+/* A description from "kind=class_incremental tasks=5 partition=iid"; free it either way. */
+static inline eg_status fixture_spec(const char *words, eg_spec **out)
+{
+    char copy[512], *rest = copy;
+    EG_TRY(eg_spec_new(out));
+    EG_ASSERT(strlen(words) < sizeof copy);
+    memcpy(copy, words, strlen(words) + 1);
+    for (char *word; (word = strtok_r(rest, " ", &rest));) {
+        char *value = strchr(word, '=');
+        *value++ = 0;
+        EG_TRY(eg_spec_set(*out, word, value));
+    }
+    return EG_OK;
+}
+
+/* The scenario of such a description. */
 static inline eg_status fixture_new(const char *words, uint64_t seed, const eg_labels *labels,
                                     eg_scenario **out)
 {
-    char copy[512], *rest = copy;
-    eg_spec *spec;
+    eg_spec *spec = NULL;
     *out = NULL;
-    EG_TRY(eg_spec_new(&spec));
-    EG_ASSERT(strlen(words) < sizeof copy);
-    memcpy(copy, words, strlen(words) + 1);
-    eg_status status = EG_OK;
-    for (char *word; status == EG_OK && (word = strtok_r(rest, " ", &rest));) {
-        char *value = strchr(word, '=');
-        *value++ = 0;
-        status = eg_spec_set(spec, word, value);
-    }
+    eg_status status = fixture_spec(words, &spec);
     if (status == EG_OK)
         status = eg_scenario_new(spec, seed, labels, 1, out);
     eg_spec_free(spec);

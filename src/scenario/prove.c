@@ -10,6 +10,7 @@ typedef struct prove_mark {
     int32_t clients;     /* that hold it */
     int32_t client;      /* the latest of them, from 1 on */
     int64_t client_task; /* the latest client and task that hold it, from 1 on */
+    bool held_out;
 } prove_mark;
 
 static bool prove_has_class(const eg_scenario *s, int64_t client, int64_t t, int32_t class)
@@ -51,6 +52,8 @@ static int64_t prove_part(const eg_scenario *s, int64_t c, int64_t t, prove_mark
         m->clients++;
         fresh++;
     }
+    for (int64_t i = 0; i < part->n_held; i++)
+        marks[s->ids[part->first + part->n + i]].held_out = true;
     return fresh;
 }
 
@@ -74,7 +77,9 @@ static void prove_count(const eg_scenario *s, size_t source, const prove_mark *m
         p->held += n > 0;
         p->shared += n > 1;
         p->most = n > p->most ? n : p->most;
-        if (n > 0)
+        p->validation += marks[i].held_out;
+        p->leaked += marks[i].held_out && n > 0;
+        if (n > 0 || marks[i].held_out)
             continue;
         if (l->train[i] != class)
             wanted = prove_wanted(s, source, class = l->train[i]);

@@ -48,9 +48,9 @@ typedef struct eg_stage {
     int64_t visit; /* real-time: how often the client was in this task before */
 } eg_stage;
 
-/* A client's samples of one task, in eg_scenario.ids. */
+/* A client's samples of one task, in eg_scenario.ids; behind them those held out. */
 typedef struct eg_holding {
-    int64_t first, n;
+    int64_t first, n, n_held;
 } eg_holding;
 
 /* Test samples of one source by class. */
@@ -82,6 +82,7 @@ struct eg_spec {
     const eg_partition *partition;
     void *partition_self;
     eg_common common;
+    double validation; /* the share held out */
     char **data;
     size_t n_data, cap_data;
 };
@@ -128,6 +129,9 @@ eg_status eg_build_all_classes(eg_scenario *s, int64_t t);
 /* Declares n tasks with classes/n each, by number or shuffled; with a partitioner that lets
  * clients draw their classes, n tasks without. */
 eg_status eg_build_by_class(eg_scenario *s, int64_t n, bool shuffled);
+
+/* Takes a share of the clients' samples out of training, after the split. */
+eg_status eg_build_hold_out(eg_scenario *s, double share);
 
 /* Opens the client's next stage; spans are then added to it. Clients come in order. */
 eg_status eg_build_stage(eg_scenario *s, int64_t client, int64_t begin, int64_t end);

@@ -102,6 +102,20 @@ eg_status eg_spec_set(eg_spec *spec, const char *name, const char *value)
     return eg_fail(EG_ENOENT, "scenario '%s' has no option '%s'", spec->kind->name, name);
 }
 
+eg_status eg_spec_hold_out(eg_spec *spec, double share)
+{
+    if (!(share >= 0 && share <= EG_MAX_VALIDATION))
+        return eg_fail(EG_EINVAL, "validation: %g is outside [0, %g]", share,
+                       EG_MAX_VALIDATION);
+    spec->validation = share;
+    return EG_OK;
+}
+
+double eg_spec_validation(const eg_spec *spec)
+{
+    return spec->validation;
+}
+
 static void spec_rows(const eg_opt *opts, const void *self, const char *prefix, eg_spec_row row,
                       void *to)
 {
@@ -167,12 +181,28 @@ eg_status eg_spec_load_scenario(eg_spec *spec, const eg_yaml *y, const eg_yaml_n
     return EG_OK;
 }
 
+/* What of the other settings of a source a scenario needs. */
+static eg_status spec_read_validation(eg_spec *spec, const eg_yaml *y, const eg_yaml_node *node)
+{
+    const eg_yaml_node *share = eg_yaml_get(node, "validation");
+    const char *text = "";
+    char *end;
+    if (!share)
+        return EG_OK;
+    EG_TRY(eg_config_text(y, share, &text));
+    double value = strtod(text, &end);
+    if (end == text || *end)
+        return eg_yaml_fail(y, share, EG_EINVAL, "validation: '%s' is not a number", text);
+    return eg_yaml_blame(y, share, eg_spec_hold_out(spec, value));
+}
+
 static eg_status spec_add_data(eg_spec *spec, const eg_yaml *y, const eg_yaml_node *node)
 {
     const char *text = NULL;
     const eg_yaml_node *name = node->type == EG_YAML_MAPPING ? eg_yaml_get(node, "name") : node;
     if (!name)
         return eg_yaml_fail(y, node, EG_EINVAL, "data: the key 'name' is missing");
+    EG_TRY(spec_read_validation(spec, y, node));
     EG_TRY(eg_config_text(y, name, &text));
     EG_TRY(eg_grow(&spec->data, spec->n_data, &spec->cap_data, sizeof *spec->data));
     if (!(spec->data[spec->n_data] = strdup(text)))
