@@ -6,27 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists the files that the version opened at has left, and its own. Who needs them for the
- * commit is known for this version and for the one that was committed when it was written: a
- * commit takes the newest version, so there is no other. */
+/* Whether a listed file is needed by the version committed now. The owner was told what was
+ * committed when it wrote this version, and since then a commit can only have taken the one it
+ * wrote it from, or this one. */
+static bool records_pinned(const eg_records *r, const eg_records_head *h,
+                           const eg_records_file *f)
+{
+    if (r->committed == h->version)
+        return eg_records_head_refers(h, f->version);
+    return r->committed == h->base ? f->based : f->pinned;
+}
+
+/* Lists the files that the version opened at has left, and its own. */
 static eg_status records_list_files(eg_records *r, const eg_records_head *h)
 {
-    if (r->committed != h->version && r->committed != h->committed && r->committed != 0)
-        return eg_fail(EG_EINVAL,
-                       "%s: version %lld was written when %lld was committed, "
-                       "not %lld",
-                       r->dir, (long long)h->version, (long long)h->committed,
-                       (long long)r->committed);
-    for (size_t i = 0; i <= h->n_files; i++) {
-        const eg_records_file own = {h->version, h->size, false};
-        const eg_records_file *f = i < h->n_files ? &h->files[i] : &own;
+    if (r->committed != h->version && r->committed != h->base && r->committed != h->committed)
+        return eg_fail(
+            EG_EINVAL,
+            "%s: version %lld was made from %lld with %lld committed, so %lld cannot "
+            "be the last commit",
+            r->dir, (long long)h->version, (long long)h->base, (long long)h->committed,
+            (long long)r->committed);
+    for (size_t i = 0; i < h->n_files; i++) {
+        const eg_records_file *f = &h->files[i];
         EG_TRY(eg_grow(&r->files, r->n_files, &r->cap_files, sizeof *r->files));
-        bool base = f == &own || eg_records_head_refers(h, f->version);
-        bool pinned = r->committed == h->version     ? base
-                      : r->committed == h->committed ? f->pinned
-                                                     : false;
-        r->files[r->n_files++] = (records_file){f->version, f->size, pinned, base};
+        r->files[r->n_files++] = (eg_records_file){f->version, f->size, records_pinned(r, h, f),
+                                                   eg_records_head_refers(h, f->version)};
     }
+    EG_TRY(eg_grow(&r->files, r->n_files, &r->cap_files, sizeof *r->files));
+    r->files[r->n_files++] =
+        (eg_records_file){h->version, h->size, r->committed == h->version, true};
     return EG_OK;
 }
 
@@ -58,6 +67,7 @@ static eg_status records_new(const char *dir, int64_t owner, const eg_receipt *a
     }
     r->owner = owner;
     r->committed = committed;
+    r->base = at->version;
     r->at = *at;
     *out = r;
     return EG_OK;

@@ -166,7 +166,7 @@ static void test_forged_heads_with_right_checksums_do_no_harm(void **state)
             memcpy(forged + i, &values[k], sizeof values[k]);
             if (eg_records_head_measure(forged, n, &covered) != EG_OK || covered > n)
                 continue;
-            memcpy(&told.bytes, forged + 56, sizeof told.bytes);
+            memcpy(&told.bytes, forged + 64, sizeof told.bytes);
             told.digest = eg_checksum(0, forged, covered);
             keeping_poke(dir, "0/1.3", 0, forged, n);
             n_used += use_all(dir, &told);

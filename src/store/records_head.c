@@ -104,6 +104,7 @@ static eg_status head_parse_numbers(head_cursor *c, eg_records_head *h, int64_t 
 {
     h->owner = head_take(c);
     h->version = head_take(c);
+    h->base = head_take(c);
     h->committed = head_take(c);
     h->size = head_take(c);
     h->bytes = head_take(c);
@@ -111,8 +112,8 @@ static eg_status head_parse_numbers(head_cursor *c, eg_records_head *h, int64_t 
     *n_places = head_take(c);
     if (h->owner < -1 || h->owner >= EG_MAX_OWNER)
         return head_wrong("nobody is its owner");
-    if (h->version < 1 || h->version > EG_MAX_VERSION || h->committed < 0 ||
-        h->committed >= h->version)
+    if (h->version < 1 || h->version > EG_MAX_VERSION || h->base < 0 || h->base >= h->version ||
+        h->committed < 0 || h->committed > h->base)
         return head_wrong("its versions are out of range");
     if (h->size < 1 || h->size > EG_MAX_STATE_BYTES || h->bytes < 0 ||
         h->bytes > EG_MAX_STATE_BYTES)
@@ -130,11 +131,12 @@ static eg_status head_parse_file(head_cursor *c, eg_records_head *h)
     int64_t before = h->n_files > 0 ? f[-1].version : 0;
     f->version = head_take(c);
     f->size = head_take(c);
-    int64_t pinned = head_take(c);
-    f->pinned = pinned == 1;
+    int64_t needed = head_take(c);
+    f->pinned = (needed & 1) != 0;
+    f->based = (needed & 2) != 0;
     if (f->version <= before || f->version >= h->version || f->size < 1 ||
-        f->size > EG_MAX_STATE_BYTES || (pinned != 0 && pinned != 1) ||
-        (f->pinned && f->version > h->committed))
+        f->size > EG_MAX_STATE_BYTES || needed < 0 || needed > 3 ||
+        (f->pinned && f->version > h->committed) || (f->based && f->version > h->base))
         return head_wrong("its list of files is wrong");
     h->n_files++;
     return EG_OK;
@@ -185,9 +187,11 @@ static eg_status head_check(const eg_records_head *h, size_t length)
     }
     if (bytes != h->bytes || own != h->size)
         return head_wrong("its records do not add up to its sizes");
-    const eg_records_file *f = eg_records_head_file(h, h->committed);
-    if (h->committed > 0 && (!f || !f->pinned))
-        return head_wrong("it gave up the committed version");
+    const eg_records_file *committed = eg_records_head_file(h, h->committed);
+    const eg_records_file *base = eg_records_head_file(h, h->base);
+    if ((h->committed > 0 && !(committed && committed->pinned)) ||
+        (h->base > 0 && !(base && base->based)))
+        return head_wrong("it gave up a version that still counts");
     return EG_OK;
 }
 
@@ -238,18 +242,20 @@ void eg_records_head_print(const eg_records_head *h, unsigned char *out)
     const uint32_t word[2] = {HEAD_ORDER, HEAD_FORMAT};
     memcpy(out, HEAD_MAGIC, 8);
     memcpy(out + 8, word, sizeof word);
-    const int64_t numbers[8] = {(int64_t)eg_records_head_length(h),
+    const int64_t numbers[9] = {(int64_t)eg_records_head_length(h),
                                 h->owner,
                                 h->version,
+                                h->base,
                                 h->committed,
                                 h->size,
                                 h->bytes,
                                 (int64_t)h->n_files,
                                 (int64_t)h->n_places};
-    unsigned char *at = head_put(out + HEAD_LENGTHS, numbers, 8);
+    unsigned char *at = head_put(out + HEAD_LENGTHS, numbers, 9);
     for (size_t i = 0; i < h->n_files; i++) {
         const eg_records_file *f = &h->files[i];
-        at = head_put(at, (const int64_t[]){f->version, f->size, f->pinned}, 3);
+        int64_t needed = (f->pinned ? 1 : 0) + (f->based ? 2 : 0);
+        at = head_put(at, (const int64_t[]){f->version, f->size, needed}, 3);
     }
     for (size_t i = 0; i < h->n_places; i++) {
         const eg_records_place *p = &h->places[i];

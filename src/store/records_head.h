@@ -4,9 +4,9 @@
  * Numbers have eight bytes each, in the byte order that the mark after the magic shows:
  *
  *   "engrecs\n"  mark, format (4 bytes each)  length of the head
- *   owner  version  committed  size  bytes  number of files  number of places
- *   each file:   version  size  pinned (0 or 1)
- *   each place:  file  offset  length  checksum  length of the name  the name
+ *   owner  version  base  committed  size  bytes  number of files  number of places
+ *   each file:   version  size  needed (1: by the committed version, 2: by the base, 3: by
+ * both) each place:  file  offset  length  checksum  length of the name  the name
  *
  * There is nothing between these, and nothing between the records behind the head.
  */
@@ -19,7 +19,7 @@
 
 #define EG_RECORDS_NAME      200                      /* characters, at most */
 #define EG_RECORDS_MAX_FILES (3 * EG_MAX_RECORDS + 3) /* three versions' */
-#define EG_RECORDS_HEAD_MIN  80                       /* bytes, the numbers before the lists */
+#define EG_RECORDS_HEAD_MIN  88                       /* bytes, the numbers before the lists */
 #define EG_RECORDS_HEAD_MAX  ((size_t)1 << 21)
 
 /* Where the bytes of a record are: file is a version, offset counts from that file's start. */
@@ -33,11 +33,13 @@ typedef struct eg_records_place {
 typedef struct eg_records_file {
     int64_t version, size;
     bool pinned; /* the committed version needs it */
+    bool based;  /* the base needs it */
 } eg_records_file;
 
 typedef struct eg_records_head {
     int64_t owner, version;
-    int64_t committed;        /* what the last commit named when this was written; 0: none */
+    int64_t base;             /* the version this one was made from, and */
+    int64_t committed;        /* the one that the last commit had named then; 0: none */
     int64_t size;             /* of this version's file */
     int64_t bytes;            /* of all records */
     eg_records_file *files;   /* [n_files], by rising version, all below this one */

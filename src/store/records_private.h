@@ -12,21 +12,15 @@ typedef struct records_item {
     bool changed;           /* put since the last save */
 } records_item;
 
-/* An older file that is there, and who needs it beside the records as they are now. */
-typedef struct records_file {
-    int64_t version, size;
-    bool pinned; /* the committed version does */
-    bool base;   /* the version opened at does, which counts until a newer receipt arrives */
-} records_file;
-
 struct eg_records {
     char *dir;
     char *path; /* room for one */
     int64_t owner, committed;
+    int64_t base;        /* the version opened at: it counts until a newer receipt arrives */
     eg_receipt at;       /* of the newest version saved */
     records_item *items; /* [n_items], by rising name */
     size_t n_items, cap_items;
-    records_file *files; /* [n_files], by rising version */
+    eg_records_file *files; /* [n_files], all that are there, by rising version */
     size_t n_files, cap_files;
     bool changed; /* something was put or removed since the last save */
 };

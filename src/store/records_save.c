@@ -62,7 +62,7 @@ static eg_status save_carry(eg_records *r, save *s)
         room += (int64_t)s->parts[i].n;
     room /= SAVE_CARRY;
     for (size_t k = 0; k < r->n_files; k++) {
-        const records_file *f = &r->files[k];
+        const eg_records_file *f = &r->files[k];
         int64_t used = 0;
         for (size_t i = 0; i < r->n_items; i++)
             used += save_stays(r, s, i, f->version) ? r->items[i].place.length : 0;
@@ -74,9 +74,9 @@ static eg_status save_carry(eg_records *r, save *s)
     return EG_OK;
 }
 
-static bool save_needs(const eg_records *r, const save *s, const records_file *f)
+static bool save_needs(const eg_records *r, const save *s, const eg_records_file *f)
 {
-    bool needs = f->pinned || f->base;
+    bool needs = f->pinned || f->based;
     for (size_t i = 0; i < r->n_items && !needs; i++)
         needs = save_stays(r, s, i, f->version);
     return needs;
@@ -88,9 +88,9 @@ static eg_status save_list(const eg_records *r, save *s)
     EG_TRY(eg_alloc(r->n_files, sizeof *h->files, &h->files));
     EG_TRY(eg_alloc(r->n_items, sizeof *h->places, &h->places));
     for (size_t i = 0; i < r->n_files; i++) {
-        const records_file *f = &r->files[i];
+        const eg_records_file *f = &r->files[i];
         if (save_needs(r, s, f))
-            h->files[h->n_files++] = (eg_records_file){f->version, f->size, f->pinned};
+            h->files[h->n_files++] = *f;
     }
     h->n_places = r->n_items;
     for (size_t i = 0; i < r->n_items; i++)
@@ -104,6 +104,7 @@ static eg_status save_lay_out(const eg_records *r, save *s)
     eg_records_head *h = &s->next;
     h->owner = r->owner;
     h->version = r->at.version + 1;
+    h->base = r->base;
     h->committed = r->committed;
     EG_TRY(save_list(r, s));
     s->n_head = eg_records_head_length(h);
@@ -169,7 +170,7 @@ static void save_adopt(eg_records *r, const save *s)
         eg_records_path(r->dir, r->owner, r->files[i].version, r->path);
         unlink(r->path);
     }
-    r->files[n++] = (records_file){s->next.version, s->next.size, false, false};
+    r->files[n++] = (eg_records_file){s->next.version, s->next.size, false, false};
     r->n_files = n;
     for (size_t i = 0; i < r->n_items; i++) {
         r->items[i].place = s->next.places[i];

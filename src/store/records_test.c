@@ -333,21 +333,50 @@ static void test_what_cannot_be_is_refused(void **state)
     files_remove(dir);
 }
 
-static void test_commit_that_was_never_told_is_refused(void **state)
+/* A turn that began before a commit and ended after it. */
+static void test_commit_may_come_during_a_turn(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH];
+    eg_receipt at[5] = {nothing};
+    eg_records *r;
+    files_folder(dir);
+    for (int64_t v = 1; v <= 3; v++) { /* by then 2 is committed, but 3 was told of 1 */
+        r = open_at(dir, 1, at[v - 1], v > 1);
+        keeping_put(r, v == 2 ? "b" : "a", v, 100);
+        at[v] = keeping_save(r);
+        eg_records_free(r);
+    }
+    r = open_at(dir, 1, at[3], 2);
+    keeping_put(r, "a", 4, 100);
+    keeping_put(r, "b", 4, 100);
+    at[4] = keeping_save(r);
+    eg_records_free(r);
+    r = open_at(dir, 1, at[2], 2); /* as after a crash: it is all there */
+    keeping_expect(r, "a", 1, 100);
+    keeping_expect(r, "b", 2, 100);
+    eg_records_free(r);
+    r = open_at(dir, 1, at[4], 2);
+    keeping_expect(r, "a", 4, 100);
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+static void test_commit_that_cannot_be_is_refused(void **state)
 {
     (void)state;
     char dir[FILES_PATH];
     eg_receipt at = nothing;
     eg_records *none;
     files_folder(dir);
-    for (int64_t v = 1; v <= 3; v++) {
+    for (int64_t v = 1; v <= 4; v++) {
         eg_records *r = open_at(dir, 1, at, v > 1);
         keeping_put(r, "a", v, 10);
         at = keeping_save(r);
         eg_records_free(r);
     }
     assert_fails(eg_records_open(dir, 1, &at, 2, &none), EG_EINVAL,
-                 "version 3 was written when 1 was committed, not 2");
+                 "version 4 was made from 3 with 1 committed, so 2 cannot be the last commit");
     files_remove(dir);
 }
 
@@ -362,7 +391,8 @@ int main(void)
         cmocka_unit_test(test_turn_whose_receipt_was_lost_never_was),
         cmocka_unit_test(test_failed_save_may_be_tried_again),
         cmocka_unit_test(test_what_cannot_be_is_refused),
-        cmocka_unit_test(test_commit_that_was_never_told_is_refused),
+        cmocka_unit_test(test_commit_may_come_during_a_turn),
+        cmocka_unit_test(test_commit_that_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@ static void check_rules(const eg_records_head *h)
 {
     int64_t bytes = 0;
     EG_ASSERT(h->owner >= -1 && h->owner < EG_MAX_OWNER);
-    EG_ASSERT(h->committed >= 0 && h->committed < h->version && h->version <= EG_MAX_VERSION);
+    EG_ASSERT(h->committed >= 0 && h->committed <= h->base);
+    EG_ASSERT(h->base < h->version && h->version <= EG_MAX_VERSION);
     for (size_t i = 0; i < h->n_files; i++) {
         const eg_records_file *f = &h->files[i];
         EG_ASSERT(f->version > (i > 0 ? f[-1].version : 0) && f->version < h->version);
