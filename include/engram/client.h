@@ -69,6 +69,7 @@ typedef struct eg_client {
     eg_memory *memory; /* NULL unless the experiment declares one */
     double loss;       /* sum over batches of the mean loss; n_batches of them */
     int64_t n_batches;
+    double lr; /* the step size of this round */
 
     size_t part;       /* whose hook runs now: the core's */
     eg_worker *worker; /* who carries out the turn */
@@ -152,17 +153,25 @@ eg_status eg_client_recall(eg_client *c, const char *name, const eg_bundle **out
  * on, even on failure. */
 eg_status eg_client_keep(eg_client *c, const char *name, eg_bundle *record);
 
+/* The same for a record that is one vector as long as the model; *out is NULL if there is none.
+ * And for one that is the client's model as it stands (eg_learner_recall takes it back, the
+ * name is the prefix). */
+eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **out);
+eg_status eg_client_keep_flat(eg_client *c, const char *name, const float *values);
+eg_status eg_client_keep_model(eg_client *c, const char *name);
+
 /* A number worth seeing: an event in the log, a curve on the page. */
 eg_status eg_client_note(eg_client *c, const char *name, double value);
 
-/* The part's own random numbers in this turn: another stream for each purpose of the part and
- * each batch. */
+/* The part's own random numbers: another stream for each of its draws, numbered below 16, and
+ * each batch of this round; or tied to a stage instead, whatever the round. */
 eg_rng eg_client_stream(const eg_client *c, uint32_t draw);
+eg_rng eg_client_stage_stream(const eg_client *c, int64_t stage, uint32_t draw);
 
 /* --- What lasts as long as the worker. */
 
 /* A program under a key ("moon.past"), made when it is first asked for. context is what the
- * recorder gets from now on. Up to `max_plans` plans stay compiled. */
+ * recorder gets from now on. A few plans stay compiled. */
 eg_status eg_worker_program(eg_worker *w, const char *key, eg_recorder record, void *context,
                             eg_program **out);
 

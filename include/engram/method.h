@@ -23,7 +23,7 @@
 
 #pragma GCC visibility push(default)
 
-enum { EG_TRAINING = 0, EG_MAX_REPLAYS = 4, EG_MAX_EXCHANGES = 4 };
+enum { EG_TRAINING = 0, EG_MAX_REPLAYS = 4, EG_MAX_EXCHANGES = 4, EG_MAX_UPLOADS = 4 };
 
 /* Rows of the client's memory that the core draws for every batch. */
 typedef struct eg_replay {
@@ -47,7 +47,9 @@ typedef struct eg_wishes {
                          says */
     bool personal;    /* every client keeps its own model; there is no global one */
     int64_t side; /* outputs of a second head on the features (eg_net_side); one part at most */
-    eg_replay replays[EG_MAX_REPLAYS];       /* up to the first of 0 rows */
+    const char *uploads[EG_MAX_UPLOADS]; /* vectors as long as the model that every upload must
+                                            have; up to the first NULL */
+    eg_replay replays[EG_MAX_REPLAYS];   /* up to the first of 0 rows */
     eg_exchange exchanges[EG_MAX_EXCHANGES]; /* up to the first without a name */
 } eg_wishes;
 

@@ -15,21 +15,23 @@
 /* What a stream is for: one number per use, so that no two uses share numbers.
  * Names are stable; numbers never change, since they are part of every result. */
 typedef enum eg_purpose {
-    EG_FOR_INIT = 1,      /* initial weights */
-    EG_FOR_SHUFFLE = 2,   /* order of samples within an epoch */
-    EG_FOR_DROPOUT = 3,   /* dropout masks */
-    EG_FOR_SELECT = 4,    /* which clients take part */
-    EG_FOR_PARTITION = 5, /* which client gets which sample */
-    EG_FOR_TASKS = 6,     /* angles, permutations, schedules */
-    EG_FOR_MEMORY = 7,    /* what a memory keeps */
-    EG_FOR_REPLAY = 8,    /* what is drawn from a memory */
-    EG_FOR_AUGMENT = 9,   /* random crops, flips, cutout */
-    EG_FOR_DATA = 10,     /* generated data sets */
-    EG_FOR_NOISE = 11,    /* latent codes, prototype noise */
-    EG_FOR_TEST = 12,     /* tests and benchmarks */
-    EG_FOR_ORDER = 13,    /* orders of classes and tasks */
-    EG_FOR_ABSENCE = 14,  /* when clients are away */
-    EG_FOR_HOLD_OUT = 15, /* which samples are held out of training */
+    EG_FOR_INIT = 1,        /* initial weights */
+    EG_FOR_SHUFFLE = 2,     /* order of samples within an epoch */
+    EG_FOR_DROPOUT = 3,     /* dropout masks */
+    EG_FOR_SELECT = 4,      /* which clients take part */
+    EG_FOR_PARTITION = 5,   /* which client gets which sample */
+    EG_FOR_TASKS = 6,       /* angles, permutations, schedules */
+    EG_FOR_MEMORY = 7,      /* what a memory keeps */
+    EG_FOR_REPLAY = 8,      /* what is drawn from a memory */
+    EG_FOR_AUGMENT = 9,     /* random crops, flips, cutout */
+    EG_FOR_DATA = 10,       /* generated data sets */
+    EG_FOR_NOISE = 11,      /* latent codes, prototype noise */
+    EG_FOR_TEST = 12,       /* tests and benchmarks */
+    EG_FOR_ORDER = 13,      /* orders of classes and tasks */
+    EG_FOR_ABSENCE = 14,    /* when clients are away */
+    EG_FOR_HOLD_OUT = 15,   /* which samples are held out of training */
+    EG_FOR_PART = 16,       /* a method's own, by its name and the round */
+    EG_FOR_PART_STAGE = 17, /* by its name and the client's stage */
 } eg_purpose;
 
 typedef struct eg_rng {

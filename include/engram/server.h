@@ -29,6 +29,10 @@ eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out
  * on, even on failure. */
 eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record);
 
+/* In the begin hook: a vector as long as the model, zero at first, that is saved with every
+ * checkpoint and comes back as it was. The part changes it, the core frees it. */
+eg_status eg_server_vector(eg_server *s, const char *name, float **out);
+
 /* A number worth seeing: an event in the log, a curve on the page. */
 eg_status eg_server_note(eg_server *s, const char *name, double value);
 

@@ -119,12 +119,14 @@ static void network_fill(eg_worker *w, eg_plan *plan, const eg_rows *rows)
     eg_outputs_tell(w, plan, rows->samples, known, rows->n);
 }
 
-/* Runs a filled plan of `plain`: its gradient is in w->beside. */
+/* Runs a filled plan of `plain`: its gradient is in w->beside. Its dropout masks are those of a
+ * step that no batch has: by the exchange, and by how many gradients came before. */
 static eg_status network_run(eg_worker *w, eg_plan *plan)
 {
     const eg_client *c = &w->client;
+    uint64_t step = 1ull << 40 | (uint64_t)w->exchange << 48 | w->n_gradients++;
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
-    eg_plan_seed(plan, &dropout, c->step | w->apart);
+    eg_plan_seed(plan, &dropout, step);
     eg_outputs_clear(w, w->beside);
     return eg_plan_run(plan);
 }

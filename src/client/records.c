@@ -17,6 +17,45 @@ eg_status eg_client_keep(eg_client *c, const char *name, eg_bundle *record)
     return eg_records_put(c->worker->records, name, record);
 }
 
+eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **out)
+{
+    const eg_bundle *kept;
+    size_t n;
+    *out = NULL;
+    EG_TRY(eg_client_recall(c, name, &kept));
+    if (!kept)
+        return EG_OK;
+    *out = eg_bundle_find(kept, name, &n);
+    return *out && n == c->n_params
+               ? EG_OK
+               : eg_fail(EG_EFORMAT, "the record '%s' has %zu values, not %zu", name, n,
+                         c->n_params);
+}
+
+/* Keeps a record of one vector, or of a network. */
+static eg_status records_keep(eg_client *c, const char *name, const float *values,
+                              const eg_learner *model)
+{
+    eg_bundle *record;
+    EG_TRY(eg_bundle_new(&record));
+    eg_status s = values ? eg_bundle_add_flat(record, name, values, c->n_params)
+                         : eg_learner_keep(model, name, record);
+    if (s == EG_OK)
+        return eg_client_keep(c, name, record);
+    eg_bundle_free(record);
+    return s;
+}
+
+eg_status eg_client_keep_flat(eg_client *c, const char *name, const float *values)
+{
+    return records_keep(c, name, values, NULL);
+}
+
+eg_status eg_client_keep_model(eg_client *c, const char *name)
+{
+    return records_keep(c, name, NULL, c->worker->model);
+}
+
 eg_status eg_client_note(eg_client *c, const char *name, double value)
 {
     eg_reply *r = c->worker->reply;
@@ -37,24 +76,43 @@ void eg_reply_fini(eg_reply *r)
     *r = (eg_reply){0};
 }
 
-/* Where each part's draws begin. */
+/* A part's name as a number (FNV-1a), so that streams follow names and not places in a list. */
+static uint64_t records_hash(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    return h;
+}
+
+eg_rng eg_part_stream(const eg_part_draw *d)
+{
+    eg_rng rng = eg_rng_at(d->seed ^ records_hash(d->part), (uint32_t)d->client,
+                           (uint32_t)d->when, d->by_stage ? EG_FOR_PART_STAGE : EG_FOR_PART);
+    EG_ASSERT(d->draw < 16);
+    rng.block = (uint64_t)d->draw << 60 | d->step << 32;
+    return rng;
+}
+
+static eg_part_draw records_draw(const eg_client *c, uint32_t draw)
+{
+    return (eg_part_draw){.part = eg_parts_name(c->worker->chain.parts, c->part),
+                          .seed = c->seed,
+                          .client = c->id,
+                          .when = c->round,
+                          .step = c->step,
+                          .draw = draw};
+}
+
 eg_rng eg_client_stream(const eg_client *c, uint32_t draw)
 {
-    static const struct {
-        const char *part;
-        uint32_t draw;
-        uint64_t block, step;
-    } blocks[] = {{"er", 0, 0, 32},
-                  {"der", 0, 1ull << 60, 32},
-                  {"derpp", 0, 2ull << 60, 32},
-                  {"derpp", 1, 3ull << 60, 32},
-                  {"a_gem", 0, 5ull << 60, 32},
-                  {"fed_a_gem", 0, 4ull << 60, 32},
-                  {"fed_a_gem", 1, 6ull << 60, 0}};
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_REPLAY);
-    const char *part = eg_parts_name(c->worker->chain.parts, c->part);
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        if (strcmp(blocks[i].part, part) == 0 && blocks[i].draw == draw)
-            rng.block = blocks[i].block + (c->step << blocks[i].step);
-    return rng;
+    eg_part_draw d = records_draw(c, draw);
+    return eg_part_stream(&d);
+}
+
+eg_rng eg_client_stage_stream(const eg_client *c, int64_t stage, uint32_t draw)
+{
+    eg_part_draw d = records_draw(c, draw);
+    d.when = stage, d.step = 0, d.by_stage = true;
+    return eg_part_stream(&d);
 }

@@ -166,7 +166,8 @@ static eg_status worker_become(eg_worker *w)
     c->told_boundary = t->told_boundary;
     c->has_trained = t->left >= 0;
     c->step = 0, c->epoch = 0, c->loss = 0, c->n_batches = 0;
-    w->apart = 1ull << (t->exchange == EG_TRAINING ? 40 : 42);
+    w->exchange = t->exchange, w->n_gradients = 0;
+    c->lr = w->e->train.lr;
     /* No plan writes the gaps between tensors. What a client that diverged left there must not
      * reach the next one. */
     memset(c->grad, 0, c->n_params * sizeof *c->grad);

@@ -72,8 +72,9 @@ struct eg_worker {
     eg_program *plain[2]; /* without them, by eg_form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_program *test;
-    float *beside;  /* [n_params]: the gradient of `plain`, so that a batch's stays */
-    uint64_t apart; /* dropout masks of `plain` are apart from the batches', by exchange */
+    float *beside;        /* [n_params]: the gradient of `plain`, so that a batch's stays */
+    size_t exchange;      /* of the turn */
+    uint64_t n_gradients; /* of `plain` taken in this turn: each has dropout masks of its own */
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     int32_t *truth;    /* [test batch] */
@@ -111,6 +112,16 @@ void eg_worker_free_items(eg_worker *w);
 /* True if all n values are finite. What is not must not be kept: the client would never
  * recover. */
 bool eg_worker_is_finite(const float *values, size_t n);
+
+/* records.c: where a part's random numbers come from. */
+typedef struct eg_part_draw {
+    const char *part;
+    uint64_t seed, step; /* step: of the client's batches */
+    int64_t client, when;
+    bool by_stage; /* when is a stage, not a round */
+    uint32_t draw; /* below 16: which of the part's */
+} eg_part_draw;
+eg_rng eg_part_stream(const eg_part_draw *d);
 
 /* replay.c: rows the agreement has the core draw from the memory. */
 int64_t eg_worker_joining(const eg_worker *w);      /* that join the next batch */

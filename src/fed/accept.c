@@ -84,6 +84,15 @@ static eg_status accept_change(const eg_federation *f, const float *param)
     return EG_OK;
 }
 
+/* What parts declared that every upload has. */
+static eg_status accept_declared(const eg_federation *f, const eg_bundle *up)
+{
+    const float *values;
+    for (size_t i = 0; i < f->agreed.n_uploads; i++)
+        EG_TRY(accept_flat(up, f->agreed.uploads[i], f->server.n_params, &values));
+    return EG_OK;
+}
+
 static eg_status accept_model(const eg_federation *f, const eg_bundle *up)
 {
     const float *param, *state;
@@ -99,6 +108,7 @@ eg_status eg_accept(eg_federation *f, size_t exchange, int64_t client, eg_bundle
     EG_TRY(accept_entries(f, exchange, up));
     if (exchange == EG_TRAINING) {
         EG_TRY(accept_samples(f, up));
+        EG_TRY(accept_declared(f, up));
         if (!f->agreed.all.personal)
             EG_TRY(accept_model(f, up));
     }

@@ -64,11 +64,24 @@ static eg_status checkpoint_put(eg_federation *f, const char *name,
     return s;
 }
 
+static eg_status checkpoint_put_vector(eg_federation *f, const eg_kept_vector *v)
+{
+    eg_bundle *b;
+    EG_TRY(eg_bundle_new(&b));
+    eg_status s = eg_bundle_add_flat(b, v->name, v->values, f->server.n_params);
+    if (s == EG_OK)
+        return eg_records_put(f->records, v->name, b);
+    eg_bundle_free(b);
+    return s;
+}
+
 eg_status eg_federation_checkpoint(eg_federation *f)
 {
     eg_receipt receipt;
     EG_TRY(checkpoint_put(f, "model", checkpoint_fill_model));
     EG_TRY(checkpoint_put(f, "run", checkpoint_fill_run));
+    for (size_t i = 0; i < f->n_vectors; i++)
+        EG_TRY(checkpoint_put_vector(f, &f->vectors[i]));
     EG_TRY(eg_chain_save(&f->chain, &f->server));
     EG_TRY(eg_records_save(f->records, &receipt));
     EG_TRY(eg_ledger_enter(f->ledger, EG_SERVER, &receipt));

@@ -17,6 +17,12 @@ typedef struct eg_spent {
     double seconds, train, phase, part[EG_MAX_PARTS], server_part[EG_MAX_PARTS];
 } eg_spent;
 
+/* A vector that a part has on the server, saved with every checkpoint. */
+typedef struct eg_kept_vector {
+    const char *name;
+    float *values; /* [n_params] */
+} eg_kept_vector;
+
 typedef struct eg_federation {
     const eg_experiment *e;
     uint64_t seed;
@@ -39,6 +45,8 @@ typedef struct eg_federation {
     char folder_path[512], store[600];
     eg_ledger *ledger;
     eg_records *records; /* the server's own */
+    eg_kept_vector *vectors;
+    size_t n_vectors, cap_vectors;
     eg_run_folder *folder;
     int lock;                    /* of the folder, against other processes; -1: none */
     double since;                /* eg_seconds() at the start of this process */

@@ -107,6 +107,9 @@ static void run_close(eg_federation *f)
     eg_mean_fini(&f->unweighed_state);
     eg_net_free(f->net);
     eg_feed_close(&f->feed);
+    for (size_t i = 0; i < f->n_vectors; i++)
+        free(f->vectors[i].values);
+    free(f->vectors);
     free(f->lost);
     free(f->param);
     free(f->state);

@@ -3,6 +3,8 @@
  */
 #include "fed/federation.h"
 
+#include <string.h>
+
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
                          const float **out)
 {
@@ -23,6 +25,25 @@ eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out
 eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record)
 {
     return eg_records_put(s->run->records, name, record);
+}
+
+eg_status eg_server_vector(eg_server *s, const char *name, float **out)
+{
+    eg_federation *f = s->run;
+    const eg_bundle *kept;
+    const float *values;
+    EG_TRY(eg_grow(&f->vectors, f->n_vectors, &f->cap_vectors, sizeof *f->vectors));
+    eg_kept_vector *v = &f->vectors[f->n_vectors];
+    *v = (eg_kept_vector){.name = name};
+    EG_TRY(eg_alloc(s->n_params, sizeof *v->values, &v->values));
+    f->n_vectors++;
+    *out = v->values;
+    EG_TRY(eg_server_recall(s, name, &kept));
+    if (!kept)
+        return EG_OK;
+    EG_TRY(eg_server_flat(s, kept, name, &values));
+    memcpy(v->values, values, s->n_params * sizeof *values);
+    return EG_OK;
 }
 
 eg_status eg_server_note(eg_server *s, const char *name, double value)

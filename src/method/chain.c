@@ -104,6 +104,8 @@ static void parts_add_lists(eg_agreement *a, size_t part, const eg_wishes *w)
         a->replays[a->n_replays++].is = w->replays[k];
         a->fixed_rows &= !w->replays[k].joins;
     }
+    for (size_t k = 0; k < EG_MAX_UPLOADS && w->uploads[k]; k++)
+        a->uploads[a->n_uploads++] = w->uploads[k];
     for (int k = 0; k < EG_MAX_EXCHANGES && w->exchanges[k].name; k++) {
         a->exchanges[a->n_exchanges].part = part;
         a->exchanges[a->n_exchanges].number = k + 1;

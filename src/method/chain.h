@@ -56,7 +56,8 @@ typedef struct eg_agreement {
     bool sends_each; /* a part sends each client something of its own */
     bool has_models; /* a part has models of clients */
     bool fixed_rows; /* no part changes samples or rows of batches, or leaves rounds out */
-    size_t n_replays, n_exchanges;
+    size_t n_replays, n_exchanges, n_uploads;
+    const char *uploads[EG_MAX_PARTS * EG_MAX_UPLOADS];
     struct {
         size_t part, index; /* whose, and which of its own */
         eg_replay is;

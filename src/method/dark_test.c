@@ -89,9 +89,10 @@ static void regression_set(regression *r, const one_client *o)
     }
 }
 
-/* Which of `filled` rows a draw of n takes that begins at this block of the step's stream:
+/* Which of `filled` rows a draw of n takes that a part makes in a step:
  * found with a memory whose rows are their own numbers. Returns how many. */
-static int rows_drawn(int filled, int n, int step, uint64_t block, int out[ROWS])
+static int rows_drawn(int filled, int n, int step, const char *part, uint32_t draw,
+                      int out[ROWS])
 {
     eg_memory *m;
     float number[ROWS], none[ROWS] = {0}, drawn[ROWS];
@@ -99,8 +100,11 @@ static int rows_drawn(int filled, int n, int step, uint64_t block, int out[ROWS]
         number[i] = (float)i;
     assert_ok(eg_memory_new(EG_MEMORY_RESERVOIR, ROWS, 1, 0, &m));
     assert_ok(eg_memory_set(m, &(eg_memory_rows){filled, filled, 1, number, none, NULL}));
-    eg_rng rng = eg_rng_at(ONE_CLIENT_SEED, 0, (uint32_t)(step / 3), EG_FOR_REPLAY);
-    rng.block = block + ((uint64_t)(step % 3) << 32);
+    eg_rng rng = eg_part_stream(&(eg_part_draw){.part = part,
+                                                .seed = ONE_CLIENT_SEED,
+                                                .when = step / 3,
+                                                .step = (uint64_t)(step % 3),
+                                                .draw = draw});
     int got = (int)eg_memory_draw(m, &rng, &(eg_memory_rows){.n = n, .x = drawn});
     for (int i = 0; i < got; i++)
         out[i] = (int)drawn[i];
@@ -111,7 +115,7 @@ static int rows_drawn(int filled, int n, int step, uint64_t block, int out[ROWS]
 typedef struct terms {
     double alpha, beta;
     int batch;
-    uint64_t block, second_block;
+    const char *part;
 } terms;
 
 /* All steps by hand: the batch, then the terms on what came before it. */
@@ -123,10 +127,10 @@ static void regression_train(regression *r, const terms *t)
             regression_logits(r, i, r->stored[i]);
             regression_add_label(r, i, 1.0 / BATCH);
         }
-        int n = rows_drawn(from, t->batch, step, t->block, rows);
+        int n = rows_drawn(from, t->batch, step, t->part, 0, rows);
         for (int i = 0; i < n; i++)
             regression_add_logits(r, rows[i], t->alpha / (n * CLASSES));
-        n = rows_drawn(from, t->batch, step, t->second_block, rows);
+        n = rows_drawn(from, t->batch, step, t->part, 1, rows);
         for (int i = 0; i < n; i++)
             regression_add_label(r, rows[i], t->beta / n);
         regression_step(r, 0.5);
@@ -172,17 +176,17 @@ static void test_der_holds_the_logits_from_before_the_step(void **state)
 {
     (void)state;
     check_against_hand(TEXT("der", "100"), NULL,
-                       &(terms){.alpha = 1, .batch = 32, .block = 1ull << 60});
+                       &(terms){.alpha = 1, .batch = 32, .part = "der"});
     check_against_hand(TEXT("der", "100"), "der.alpha=0.3",
-                       &(terms){.alpha = 0.3, .batch = 32, .block = 1ull << 60});
+                       &(terms){.alpha = 0.3, .batch = 32, .part = "der"});
     check_against_hand(TEXT("der", "100"), "der.batch=5",
-                       &(terms){.alpha = 1, .batch = 5, .block = 1ull << 60});
+                       &(terms){.alpha = 1, .batch = 5, .part = "der"});
 }
 
 static void test_derpp_draws_twice(void **state)
 {
     (void)state;
-    terms t = {1, 0.5, 32, 2ull << 60, 3ull << 60};
+    terms t = {1, 0.5, 32, "derpp"};
     check_against_hand(TEXT("der++", "100"), NULL, &t);
     t.batch = 5;
     check_against_hand(TEXT("derpp", "100"), "derpp.batch=5", &t);

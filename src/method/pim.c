@@ -1,8 +1,5 @@
 /* pim.c - training a personalised informative model, and scoring samples on the way.
  * SPDX-License-Identifier: Apache-2.0
- *
- * Its draws lie apart from those of the client's own training in the same round: the order of
- * epoch p from block 2^63 + p 2^40 on, dropout masks at steps from 2^41 on.
  */
 #include "method/pim.h"
 
@@ -46,7 +43,6 @@ static eg_status pim_batch(eg_client *c, const eg_pim *how, eg_learner *v, const
     EG_TRY(eg_client_look(c, &at, rows, &(eg_look){.norms = norms}));
     EG_TRY(eg_client_gradient(c, &at, EG_TRAIN_FORM, rows, &gradient));
     pim_step(how, v, gradient, w);
-    c->step++;
     return EG_OK;
 }
 
@@ -61,16 +57,13 @@ static eg_status pim_epoch(eg_client *c, const eg_pim *how, eg_learner *v, const
     return EG_OK;
 }
 
-static void pim_shuffle(const eg_client *c, int64_t p, const eg_sample *samples, int64_t n,
-                        pim_work *k)
+static void pim_shuffle(const eg_pim_samples *on, pim_work *k)
 {
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_SHUFFLE);
-    rng.block = 1ull << 63 | (uint64_t)p << 40;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < on->n; i++)
         k->order[i] = i;
-    eg_rng_shuffle(&rng, (size_t)n, k->order);
-    for (int64_t i = 0; i < n; i++)
-        k->picked[i] = samples[k->order[i]];
+    eg_rng_shuffle(on->order, (size_t)on->n, k->order);
+    for (int64_t i = 0; i < on->n; i++)
+        k->picked[i] = on->at[k->order[i]];
 }
 
 static eg_status pim_add(const eg_client *c, const eg_pim *how, int64_t p, const pim_work *k,
@@ -95,26 +88,23 @@ static eg_status pim_open(pim_work *k, int64_t n)
 }
 
 eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
-                       const eg_sample *samples, int64_t n, double *scores)
+                       const eg_pim_samples *on, double *scores)
 {
     pim_work k = {0};
-    uint64_t step = c->step;
-    eg_status s = pim_open(&k, n);
-    c->step = 1ull << 41;
+    eg_status s = pim_open(&k, on->n);
     for (int64_t p = 1; p <= how->epochs && s == EG_OK; p++) {
-        pim_shuffle(c, p, samples, n, &k);
-        s = pim_epoch(c, how, v, w, &k, n);
+        pim_shuffle(on, &k);
+        s = pim_epoch(c, how, v, w, &k, on->n);
         if (s == EG_OK)
-            s = pim_add(c, how, p, &k, n, scores);
+            s = pim_add(c, how, p, &k, on->n, scores);
     }
-    c->step = step;
     free(k.order);
     free(k.picked);
     free(k.norms);
     return s;
 }
 
-eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_sample *samples, int64_t n,
+eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_pim_samples *on,
                        double *scores)
 {
     eg_learner *v;
@@ -122,5 +112,5 @@ eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_sample *samples
     memcpy(v->param, c->param, c->n_params * sizeof *v->param);
     if (c->n_state)
         memcpy(v->state, c->state, c->n_state * sizeof *v->state);
-    return eg_pim_train(c, how, v, c->param, samples, n, scores);
+    return eg_pim_train(c, how, v, c->param, on, scores);
 }

@@ -25,16 +25,23 @@ typedef struct eg_pim {
 /* q(lambda) = (1 - lambda) / (2 lambda). */
 double eg_pim_pull(double lambda);
 
+/* A set of samples, and where the order of each epoch is drawn from. */
+typedef struct eg_pim_samples {
+    const eg_sample *at; /* [n] */
+    int64_t n;
+    eg_rng *order;
+} eg_pim_samples;
+
 /* Trains v, which starts where it stands, on n samples (Eq. 3 with the mean gradient of each
  * batch):
  *     v <- v - eta (gradient + q(lambda) (v - w)).
  * Just before its batch's step every sample's squared gradient norm is taken (Eq. 4), in eval
  * form, and added to scores [n] with the epoch's weight. */
 eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
-                       const eg_sample *samples, int64_t n, double *scores);
+                       const eg_pim_samples *on, double *scores);
 
 /* The same with a model that starts as the client's, which is also w and stays as it is. */
-eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_sample *samples, int64_t n,
+eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_pim_samples *on,
                        double *scores);
 
 #endif

@@ -66,6 +66,12 @@ static double add_gradient(const weights *v, const float *x, int label, double s
     return norm;
 }
 
+/* Where the epochs' orders are drawn from. */
+static eg_rng orders(void)
+{
+    return eg_rng_at(3, 0, 0, EG_FOR_TEST);
+}
+
 /* Equations 3 to 5 in double: v from w, scores [N] with the given weight of epoch p. */
 static weights by_hand(one_client *k, const eg_pim *how, const eg_sample *samples,
                        double (*weight)(double p), double *scores)
@@ -73,10 +79,9 @@ static weights by_hand(one_client *k, const eg_pim *how, const eg_sample *sample
     float x[N][DIM], labels[N];
     weights w = weights_of(k, k->c->param), v = w;
     eg_client_feed(k->c, samples, N, x[0], labels);
+    eg_rng rng = orders();
     for (int64_t p = 1; p <= how->epochs; p++) {
         int64_t order[N];
-        eg_rng rng = eg_rng_at(3, 0, 0, EG_FOR_SHUFFLE);
-        rng.block = 1ull << 63 | (uint64_t)p << 40;
         for (int64_t i = 0; i < N; i++)
             order[i] = i;
         eg_rng_shuffle(&rng, N, order);
@@ -122,7 +127,9 @@ static void check_by_hand(int64_t epochs, eg_emphasis emphasis, double (*weight)
     weights v = by_hand(&k, &how, samples, weight, want);
     weights w = weights_of(&k, k.c->param);
     eg_learner *trained = learner_of(&k);
-    assert_ok(eg_pim_train(k.c, &how, trained, k.c->param, samples, N, have));
+    eg_rng rng = orders();
+    assert_ok(eg_pim_train(k.c, &how, trained, k.c->param, &(eg_pim_samples){samples, N, &rng},
+                           have));
     weights got = weights_of(&k, trained->param), after = weights_of(&k, k.c->param);
     assert_memory_equal(&w, &after, sizeof w); /* the client's own stays */
     for (int i = 0; i < CLASSES; i++)
@@ -160,8 +167,9 @@ static double distance(double lambda, double lr)
     one_client_open(&k, regression, NULL);
     one_client_samples(&k, 0, N, samples);
     eg_learner *v = learner_of(&k);
+    eg_rng rng = orders();
     assert_ok(eg_pim_train(k.c, &(eg_pim){10, lr, eg_pim_pull(lambda), EG_EMPHASIS_EARLY}, v,
-                           k.c->param, samples, N, scores));
+                           k.c->param, &(eg_pim_samples){samples, N, &rng}, scores));
     for (size_t i = 0; i < k.c->n_params; i++)
         most = fmax(most, fabs((double)(v->param[i] - k.c->param[i])));
     one_client_close(&k);
@@ -198,10 +206,9 @@ static void descend(one_client *k, const eg_sample *samples, int64_t epochs)
     eg_optimizer *o;
     assert_ok(eg_optimizer_new("sgd", k->c->n_params, &o));
     assert_ok(eg_optimizer_set(o, "lr", "0.1"));
+    eg_rng rng = orders();
     for (int64_t p = 1; p <= epochs; p++) {
         int64_t order[N];
-        eg_rng rng = eg_rng_at(3, 0, 0, EG_FOR_SHUFFLE);
-        rng.block = 1ull << 63 | (uint64_t)p << 40;
         for (int64_t i = 0; i < N; i++)
             order[i] = i;
         eg_rng_shuffle(&rng, N, order);
@@ -222,8 +229,9 @@ static void test_lambda_towards_one_is_local_training(void **state)
     one_client_open(&b, regression, NULL);
     one_client_samples(&a, 0, N, samples);
     eg_learner *v = learner_of(&a);
+    eg_rng rng = orders();
     assert_ok(eg_pim_train(a.c, &(eg_pim){5, 0.1, eg_pim_pull(1 - 1e-9), EG_EMPHASIS_EARLY}, v,
-                           a.c->param, samples, N, scores));
+                           a.c->param, &(eg_pim_samples){samples, N, &rng}, scores));
     descend(&b, samples, 5);
     double moved = 0;
     for (size_t i = 0; i < a.c->n_params; i++) {
@@ -288,7 +296,8 @@ static void check_scores(const char *model)
         memcpy(moments, k.c->state, k.c->n_state * sizeof *moments);
     one_by_one(&k, samples, ROWS, want);
     eg_pim how = {1, 0.1, 0.5, EG_EMPHASIS_EARLY};
-    assert_ok(eg_pim_score(k.c, &how, samples, ROWS, have));
+    eg_rng rng = orders();
+    assert_ok(eg_pim_score(k.c, &how, &(eg_pim_samples){samples, ROWS, &rng}, have));
     for (int i = 0; i < ROWS; i++) {
         assert_near(have[i], want[i], 1e-4 * want[i]);
         for (int j = 0; j < ROWS; j++)
@@ -322,8 +331,9 @@ static void test_divergence_is_said(void **state)
     one_client_open(&k, regression, NULL);
     one_client_samples(&k, 0, N, samples);
     eg_pim how = {400, 1, 5, EG_EMPHASIS_EARLY};
-    assert_fails(eg_pim_score(k.c, &how, samples, N, scores), EG_EINVAL,
-                 "the personalised model of client 0 diverges in epoch");
+    eg_rng rng = orders();
+    assert_fails(eg_pim_score(k.c, &how, &(eg_pim_samples){samples, N, &rng}, scores),
+                 EG_EINVAL, "the personalised model of client 0 diverges in epoch");
     one_client_close(&k);
 }
 

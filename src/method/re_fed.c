@@ -12,10 +12,6 @@
  *
  * With `every` nothing needs to say where tasks begin: samples that a client has left behind
  * wait, and once that many wait they are ranked with the cache.
- *
- * Draws: EG_FOR_MEMORY, from block 2^62 on for the choice, and from block 2^63 on of the
- * stage's (not the round's) stream for the cut of new samples, so that it is the same in every
- * round.
  */
 #include "method/pim.h"
 
@@ -32,6 +28,8 @@ typedef enum re_fed_policy {
     RE_FED_HERDING,
     RE_FED_LOSS,
 } re_fed_policy;
+
+enum { RE_FED_CHOICE, RE_FED_CUT, RE_FED_ORDER }; /* its draws */
 
 typedef struct re_fed {
     int64_t size, epochs, every;
@@ -100,8 +98,7 @@ static void re_fed_take_stage(const re_fed *r, const eg_client *c, int64_t stage
     for (int64_t k = 0; k < n_spans; k++)
         for (int64_t i = 0; i < spans[k].n; i++)
             added[count++] = (eg_sample){spans[k].task, spans[k].ids[i]};
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)stage, EG_FOR_MEMORY);
-    rng.block = 1ull << 63;
+    eg_rng rng = eg_client_stage_stream(c, stage, RE_FED_CUT); /* the same in every round */
     for (int64_t i = 0; count > r->size && i < r->size; i++) {
         int64_t j = i + (int64_t)eg_rng_below(&rng, (uint64_t)(count - i));
         eg_sample drawn = added[j];
@@ -145,7 +142,8 @@ static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sam
         for (int64_t i = 0; i < n && s == EG_OK; i++)
             scores[i] = (double)losses[i];
     } else {
-        s = eg_pim_score(c, &pim, candidates, n, scores);
+        eg_rng rng = eg_client_stream(c, RE_FED_ORDER);
+        s = eg_pim_score(c, &pim, &(eg_pim_samples){candidates, n, &rng}, scores);
         for (int64_t i = 0; i < n && pim.emphasis == EG_EMPHASIS_LATE; i++)
             scores[i] = -scores[i];
     }
@@ -187,8 +185,7 @@ static eg_status re_fed_order(re_fed_client *r, eg_client *c, const eg_sample *c
                               int64_t n, int64_t *order, int64_t *kept)
 {
     int64_t room = re_fed_room(&r->is, c);
-    eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
-    rng.block = 1ull << 62;
+    eg_rng rng = eg_client_stream(c, RE_FED_CHOICE);
     *kept = n < room ? n : room;
     if (r->is.policy == RE_FED_RESERVOIR) {
         *kept = eg_choose_reservoir(&rng, r->n_cache, r->seen, n, room, order);
