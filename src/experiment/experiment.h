@@ -13,7 +13,8 @@
 #include "method/chain.h"
 #include "model/layers_text.h"
 
-enum { EG_MAX_SOURCES = 16 };
+/* The names of folders are made of an experiment's name and a label: they may not be long. */
+enum { EG_MAX_SOURCES = 16, EG_LABEL_SIZE = 256 };
 
 /* Of "all|seen|client|task". */
 typedef enum eg_classes {
@@ -58,7 +59,7 @@ typedef struct eg_data_opts {
 } eg_data_opts;
 
 struct eg_experiment {
-    char name[EG_OPT_TEXT_SIZE], label[EG_OPT_TEXT_SIZE];
+    char name[EG_LABEL_SIZE], label[EG_LABEL_SIZE];
     const eg_model *model;
     void *model_options; /* model->size bytes */
     double scale;        /* the share of rounds and rows that is used */

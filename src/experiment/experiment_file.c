@@ -36,7 +36,8 @@ static eg_status file_check_label(const eg_experiment_file *f, const eg_yaml_nod
     if (!label || !label->text || !*label->text)
         return eg_yaml_fail(f->y, label ? label : run, EG_EINVAL,
                             "a run needs a label, a text that is not empty");
-    EG_TRY(eg_yaml_blame(f->y, label, eg_setting_check_text("label", label->text)));
+    EG_TRY(
+        eg_yaml_blame(f->y, label, eg_setting_check_text("label", label->text, EG_LABEL_SIZE)));
     for (size_t i = 0; i < f->n_runs; i++)
         if (strcmp(file_label(f->runs[i]), label->text) == 0)
             return eg_yaml_fail(f->y, label, EG_EINVAL, "the label '%s' is there twice",
@@ -288,7 +289,7 @@ static eg_status file_resolve_all(const eg_experiment_file *f, const char *label
     EG_TRY(eg_alloc(n, sizeof(eg_experiment *), &out->list));
     bool all = !label || strcmp(label, file_label(run)) == 0;
     for (size_t i = 0; i < n; i++) {
-        char full[EG_OPT_TEXT_SIZE];
+        char full[EG_LABEL_SIZE];
         EG_TRY(eg_sweep_label(sweep, i, file_label(run), full));
         if (!all && strcmp(label, full) != 0)
             continue;

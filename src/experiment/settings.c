@@ -100,10 +100,10 @@ static size_t settings_character(const unsigned char *at)
     return n == 0 || code < least[n] || control || strange ? 0 : n;
 }
 
-eg_status eg_setting_check_text(const char *name, const char *text)
+eg_status eg_setting_check_text(const char *name, const char *text, size_t room)
 {
-    if (strlen(text) >= EG_OPT_TEXT_SIZE)
-        return eg_fail(EG_EINVAL, "%s: more than %d characters", name, EG_OPT_TEXT_SIZE - 1);
+    if (strlen(text) >= room)
+        return eg_fail(EG_EINVAL, "%s: more than %zu characters", name, room - 1);
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
         size_t n = settings_character(at);
         if (n == 0)
@@ -122,7 +122,8 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
     size_t n = strcspn(key, ".");
     snprintf(head, sizeof head, "%.*s", (int)n, key);
     const char *name = key[n] ? key + n + 1 : "name";
-    EG_TRY(eg_setting_check_text(key, value));
+    EG_TRY(eg_setting_check_text(key, value,
+                                 strcmp(key, "name") == 0 ? EG_LABEL_SIZE : EG_OPT_TEXT_SIZE));
     if (strcmp(key, "name") == 0) {
         snprintf(e->name, sizeof e->name, "%s", value);
         return EG_OK;

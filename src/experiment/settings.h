@@ -21,7 +21,7 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
 bool eg_setting_is_text(const char *key);
 /* EG_EINVAL: too long, or characters that a line of text cannot have: config.yaml and the names
  * of folders must hold it. */
-eg_status eg_setting_check_text(const char *name, const char *text);
+eg_status eg_setting_check_text(const char *name, const char *text, size_t room);
 /* What no single setting can tell: parts that exclude each other or lack something. */
 eg_status eg_experiment_check(const eg_experiment *e);
 /* The means and deviations of the data's options, into a transform. */

@@ -185,18 +185,18 @@ static const char *sweep_value(const eg_sweep *s, size_t axis, size_t i)
 }
 
 eg_status eg_sweep_label(const eg_sweep *s, size_t i, const char *label,
-                         char out[EG_OPT_TEXT_SIZE])
+                         char out[EG_LABEL_SIZE])
 {
-    int n = snprintf(out, EG_OPT_TEXT_SIZE, "%s", label);
-    for (size_t k = 0; k < s->n && n < EG_OPT_TEXT_SIZE; k++)
+    int n = snprintf(out, EG_LABEL_SIZE, "%s", label);
+    for (size_t k = 0; k < s->n && n < EG_LABEL_SIZE; k++)
         if (s->axes[k].n > 1)
-            n += snprintf(out + n, EG_OPT_TEXT_SIZE - (size_t)n, " %s=%s", s->axes[k].key,
+            n += snprintf(out + n, EG_LABEL_SIZE - (size_t)n, " %s=%s", s->axes[k].key,
                           sweep_value(s, k, i));
-    return n < EG_OPT_TEXT_SIZE ? EG_OK
-                                : eg_fail(EG_EINVAL,
-                                          "the label '%s' with the values of its "
-                                          "sweep is longer than %d characters",
-                                          label, EG_OPT_TEXT_SIZE - 1);
+    return n < EG_LABEL_SIZE ? EG_OK
+                             : eg_fail(EG_EINVAL,
+                                       "the label '%s' with the values of its "
+                                       "sweep is longer than %d characters",
+                                       label, EG_LABEL_SIZE - 1);
 }
 
 eg_status eg_sweep_apply(const eg_sweep *s, size_t i, const eg_yaml *y, eg_experiment *e)

@@ -38,7 +38,7 @@ eg_status eg_sweep_count(const eg_sweep *s, size_t *out);
 
 /* The label of combination i, the first axis changing last: "label train.lr=0.1". */
 eg_status eg_sweep_label(const eg_sweep *s, size_t i, const char *label,
-                         char out[EG_OPT_TEXT_SIZE]);
+                         char out[EG_LABEL_SIZE]);
 
 /* Sets all of combination i, names of components before their options. */
 eg_status eg_sweep_apply(const eg_sweep *s, size_t i, const eg_yaml *y, eg_experiment *e);

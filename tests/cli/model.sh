@@ -20,5 +20,5 @@ YAML
 engram model net.yaml
 engram model net.yaml --input 1x28x28 --classes 10 | tail -n 1
 engram model net.yaml --only mlp | tail -n 1
-engram model net.yaml --set 'model.layers=[flatten]' | tail -n 1
+engram model net.yaml --set 'model.layers=[flatten, tanh]' | tail -n 1
 engram model layers --set 'layers=[conv 8 k3, relu, flatten] init=he' --set head-init=torch | tail -n 1
