@@ -85,7 +85,8 @@ static int main_run(int argc, char **argv)
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("engram " ENGRAM_VERSION "\n");
+        printf("engram %s%s%s%s\n", eg_version(), *eg_commit() ? " (" : "", eg_commit(),
+               *eg_commit() ? ")" : "");
         return 0;
     }
     const char *name = main_asks_help(argv[1]) ? "help" : argv[1];

@@ -49,6 +49,11 @@ eg_status eg_blame(eg_status code, const char *format, ...)
 /* Seconds on a clock that only goes forward: for measuring time, never for a result. */
 double eg_seconds(void);
 
+/* This library's version, "0.1.0"; and the commit it was built from, "" if that is not known.
+ */
+const char *eg_version(void);
+const char *eg_commit(void);
+
 /* Forwards a failure to the caller. */
 #define EG_TRY(call)                                                                           \
     do {                                                                                       \

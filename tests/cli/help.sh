@@ -6,7 +6,7 @@ for verb in $(engram help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     engram "$verb" --help | grep "^usage: engram $verb" >/dev/null || echo "no help for $verb"
     engram "$verb" x -h | cmp - <(engram "$verb" --help)
 done
-engram --version | sed "s/[0-9.]*$/VERSION/"
+engram --version | sed -E "s/[0-9.]+( \([0-9a-f]+\))?$/VERSION/"
 echo
 engram model --help
 engram help mlp

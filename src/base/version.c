@@ -1,0 +1,14 @@
+/* version.c - which engram this is, as it was configured.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <engram/base.h>
+
+const char *eg_version(void)
+{
+    return ENGRAM_VERSION;
+}
+
+const char *eg_commit(void)
+{
+    return ENGRAM_COMMIT;
+}
