@@ -3,6 +3,7 @@
  */
 #include "cli.h"
 
+#include <engram/log.h>
 #include <engram/report.h>
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ int eg_verb_report(int argc, char **argv)
 {
     const char *runs[REPORT_MAX], *out = NULL;
     size_t n = 0;
-    char path[1024];
+    char path[EG_RUN_PATH];
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--out") == 0) {
             if (!(out = eg_cli_value("report", argc, argv, &i)))
@@ -29,12 +30,13 @@ int eg_verb_report(int argc, char **argv)
     }
     if (n == 0)
         return eg_cli_usage("report", "a run folder is needed");
-    if (!out && n == 1)
-        snprintf(path, sizeof path, "%s/report.html", runs[0]);
-    else
-        snprintf(path, sizeof path, "%s", out ? out : "report.html");
-    if (eg_report_write(runs, n, NULL, 0, path) != EG_OK)
+    if (!out) {
+        if (n == 1 && eg_run_file(runs[0], EG_RUN_REPORT, path) != EG_OK)
+            return eg_cli_failed();
+        out = n == 1 ? path : EG_RUN_REPORT;
+    }
+    if (eg_report_write(runs, n, NULL, 0, out) != EG_OK)
         return eg_cli_failed();
-    printf("%s\n", path);
+    printf("%s\n", out);
     return 0;
 }

@@ -6,6 +6,8 @@
 #include "screen.h"
 #include "stop.h"
 
+#include <engram/log.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +19,12 @@ static bool run_show(void *context, const eg_progress *p)
     return !stop_asked();
 }
 
-/* True when the folder's run has come to its end. */
-static bool run_is_finished(const char *folder)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%s/summary.json", folder);
-    return access(path, F_OK) == 0;
-}
-
 /* A run's own page; its absence is no reason to call the run failed. */
 static void run_write_page(const char *folder)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/report.html", folder);
-    if (eg_report_write(&folder, 1, NULL, 0, path) != EG_OK)
+    char path[EG_RUN_PATH];
+    if (eg_run_file(folder, EG_RUN_REPORT, path) != EG_OK ||
+        eg_report_write(&folder, 1, NULL, 0, path) != EG_OK)
         fprintf(stderr, "engram: no report: %s\n", eg_error());
 }
 
@@ -95,7 +89,7 @@ static int run_one(const runner_options *o, const eg_experiment *e, uint64_t see
     if (eg_experiment_folder(e, o->out, seed, folder) != EG_OK)
         return eg_cli_failed();
     bool resume = (o->reuse || o->resume) && access(folder, F_OK) == 0;
-    if (resume && run_is_finished(folder)) {
+    if (resume && eg_run_is_finished(folder)) {
         screen shown = run_screen(o, e, seed);
         screen_finished(&shown, folder);
         return run_add(folders, folder);
@@ -131,7 +125,7 @@ int runner_compare(const runner_options *o, const eg_experiment_file *file,
                    const runner_folders *folders)
 {
     size_t n = 0;
-    char *table = NULL, page[600];
+    char *table = NULL, page[EG_RUN_PATH];
     const char *const *paths = (const char *const *)folders->paths;
     const eg_published *published = file ? eg_experiment_file_published(file, &n) : NULL;
     eg_status s = eg_compare_print(paths, folders->n, published, n, o->form, &table);
@@ -139,8 +133,9 @@ int runner_compare(const runner_options *o, const eg_experiment_file *file,
         printf("%s", table);
     bool alone = folders->n == 1 && !o->reuse; /* it has a page of its own */
     if (s == EG_OK && o->form == EG_COMPARE_TEXT && file && !alone) {
-        snprintf(page, sizeof page, "%s/report.html", o->out);
-        s = eg_report_write(paths, folders->n, published, n, page);
+        s = eg_run_file(o->out, EG_RUN_REPORT, page);
+        if (s == EG_OK)
+            s = eg_report_write(paths, folders->n, published, n, page);
         if (s == EG_OK)
             printf("\n%s\n", page);
     }

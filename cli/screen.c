@@ -3,6 +3,8 @@
  */
 #include "screen.h"
 
+#include <engram/log.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,9 +189,9 @@ void screen_progress(screen *s, const eg_progress *p)
  * the spaces after them mean nothing. */
 static void screen_print_summary(const char *folder)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/summary.json", folder);
-    FILE *f = fopen(path, "r");
+    char path[EG_RUN_PATH];
+    bool named = eg_run_file(folder, EG_RUN_SUMMARY, path) == EG_OK;
+    FILE *f = named ? fopen(path, "r") : NULL;
     bool indent = false;
     for (int c; f && (c = getc(f)) != EOF;) {
         indent = c == '\n' || (indent && c == ' ');

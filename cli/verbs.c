@@ -3,6 +3,8 @@
  */
 #include "cli.h"
 
+#include <engram/log.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +42,7 @@ const eg_verb eg_verbs[] = {
      "  --json            the table as JSON\n"},
     {"report", eg_verb_report, "engram report RUN... [--out FILE.html]\n",
      "make a page about runs",
-     "  --out FILE.html   where it goes (report.html; of one run: in its folder)\n"},
+     "  --out FILE.html   where it goes (" EG_RUN_REPORT "; of one run: in its folder)\n"},
     {"train", eg_verb_train, "engram train [options]\n",
      "train one network on generated characters",
      "Without a model: a linear one, and cnn-small.\n\n"

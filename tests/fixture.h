@@ -44,27 +44,10 @@ static inline eg_status fixture_run(const char *text, const char *set, int worke
     return s;
 }
 
-/* A whole number of an event, or of a list in it. */
-static inline int64_t fixture_int(const eg_json *v)
-{
-    int64_t value;
-    assert_ok(eg_json_int(v, &value));
-    return value;
-}
-
-static inline double fixture_real(const eg_json *v)
-{
-    double value;
-    assert_ok(eg_json_real(v, &value));
-    return value;
-}
-
 static inline eg_events *fixture_events(const char *path)
 {
-    char file[1024];
     eg_events *events;
-    snprintf(file, sizeof file, "%s/metrics.jsonl", path);
-    assert_ok(eg_events_load(file, &events));
+    assert_ok(eg_events_load(path, &events));
     return events;
 }
 

@@ -27,6 +27,7 @@
 #include <engram/experiment.h>
 #include <engram/fed.h>
 #include <engram/graph.h>
+#include <engram/log.h>
 #include <engram/memory.h>
 #include <engram/method.h>
 #include <engram/metric.h>

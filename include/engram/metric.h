@@ -39,6 +39,7 @@ void eg_record_set_whole(eg_record *r);
 int64_t eg_record_n_rows(const eg_record *r);
 int64_t eg_record_n_tasks(const eg_record *r);
 int64_t eg_record_n_clients(const eg_record *r);
+bool eg_record_has_server(const eg_record *r);   /* its model was measured in some row */
 int64_t eg_record_n_periods(const eg_record *r); /* task rows */
 int64_t eg_record_round(const eg_record *r, int64_t row);
 int64_t eg_record_period(const eg_record *r, int64_t row);
@@ -77,6 +78,17 @@ const eg_metric *eg_metric_find(const char *name);
  * reference. */
 eg_status eg_metric_value(const eg_metric *m, const eg_record *r, const eg_record *reference,
                           int64_t who, double *out);
+
+/* What a run as a whole is judged by: the server's model if it was ever measured, else the mean
+ * over the clients that have a value. False, and 0, if nobody has one. */
+bool eg_run_value(const eg_metric *m, const eg_record *r, const eg_record *reference,
+                  double *out); /* of a metric; without a needed reference there is none */
+bool eg_run_accuracy(const eg_record *r, int64_t row, int64_t task, double *out);
+bool eg_run_mean(const eg_record *r, int64_t row, double *out); /* as eg_record_mean */
+
+/* How far a task has fallen from its best task row since it was learned to the last one; false
+ * for a task that was learned last or not at all. `forgetting` is the mean over tasks. */
+bool eg_run_fall(const eg_record *r, int64_t task, double *out);
 
 /* The class with the largest output among those allowed (NULL: all n); the first of equals.
  * Give a task's classes for task-IL. */

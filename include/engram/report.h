@@ -1,7 +1,7 @@
 /* engram/report.h - runs, looked at and compared: one HTML page, or one table.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Both read run folders: metrics.jsonl, summary.json and config.yaml. Runs of one experiment
+ * Both stand on the events in run folders (engram/log.h). Runs of one experiment
  * with the same label and the same settings are seeds of each other and are shown as mean and
  * sample standard deviation; of those with other settings it is said which differ. Errors name
  * the file, and in metrics.jsonl the line. Any thread may call these.
@@ -13,9 +13,9 @@
 
 #pragma GCC visibility push(default)
 
-/* Writes one self-contained page about n runs, at least one. A run without summary.json is
- * shown as far as it has got. published may be NULL. EG_EINVAL: a configuration has a seed
- * twice, or a published figure names an unknown metric. */
+/* Writes one self-contained page about n runs, at least one. An unfinished run is shown as far
+ * as it has got. published may be NULL. EG_EINVAL: a configuration has a seed twice, or a
+ * published figure has no column in the table. */
 eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
                           size_t n_published, const char *out_path);
 
@@ -26,9 +26,10 @@ typedef enum eg_compare_form {
 } eg_compare_form;
 
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
- * forgetting, bwt, bytes and seconds; columns that no run has are left out. Below it stands
- * how many uploads were left out and rounds skipped, if any. *out is a C string; free() it.
- * EG_ENOENT: a run has no summary.json, so it is not finished. */
+ * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`
+ * of the experiment and seed); columns that no run has are left out, and those of other metrics
+ * stand beside published figures. Below it stands how many uploads were left out and rounds
+ * skipped, if any. *out is a C string; free() it. EG_ENOENT: a run is not finished. */
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, eg_compare_form form, char **out);
 

@@ -301,16 +301,14 @@ static void test_answers_are_restricted(void **state)
 
 /* An evaluation under rule i of all, seen, client, task. Common tasks in natural order: after
  * round 1 only the classes of task 1 were seen, and so on. */
-static void check_evaluation(const eg_json *e, int i)
+static void check_evaluation(const eg_eval_event *e, int i)
 {
-    int64_t round = fixture_int(eg_json_get(e, "round"));
     for (int64_t t = 0; t < 3; t++) {
-        double a = fixture_real(eg_json_at(eg_json_get(e, "accuracy"), (size_t)t));
-        double own = fixture_real(eg_json_at(eg_json_get(e, "accuracy_task_il"), (size_t)t));
+        int64_t right = e->correct[t], own = e->correct_task_il[t];
         bool met = i == 1 || i == 2;
-        assert_true(i != 3 || a == own);
-        assert_true(!met || t < round || a == 0);
-        assert_true(!met || round != 1 || t != 0 || a == own);
+        assert_true(i != 3 || right == own);
+        assert_true(!met || t < e->round || right == 0);
+        assert_true(!met || e->round != 1 || t != 0 || right == own);
     }
 }
 
@@ -332,9 +330,8 @@ static void test_evaluation_follows_what_was_seen(void **state)
         final[i] = runs_value(path, "acc_final");
         task_il[i] = runs_value(path, "acc_task_il");
         eg_events *events = fixture_events(path);
-        size_t at = 0;
-        for (const eg_json *e; (e = eg_events_next(events, "eval", &at));)
-            check_evaluation(e, i);
+        for (size_t k = 0; k < events->n_eval; k++)
+            check_evaluation(&events->eval[k], i);
         eg_events_free(events);
     }
     assert_true(final[1] == final[0] && final[2] == final[0]); /* by the end all were seen */

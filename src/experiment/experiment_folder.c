@@ -5,15 +5,14 @@
  * (its first event, or the folder's name) tells the seed, and whether the file was changed.
  */
 #include "experiment/experiment.h"
-#include "io/file.h"
 #include "log/events.h"
+
+#include <engram/log.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define FOLDER_MAX_EVENTS ((size_t)1 << 32)
 
 /* What is known of the run without its configuration. */
 typedef struct folder_origin {
@@ -21,12 +20,6 @@ typedef struct folder_origin {
     uint64_t seed;
     char sha256[65]; /* all of it, or its beginning */
 } folder_origin;
-
-static eg_status folder_path(const char *folder, const char *name, char out[1024])
-{
-    int n = snprintf(out, 1024, "%s/%s", folder, name);
-    return n > 0 && n < 1024 ? EG_OK : eg_fail(EG_EINVAL, "%.200s...: too long", folder);
-}
 
 /* The end of "<name>-<label>-s<seed>-<8 of the hash>". */
 static void folder_read_name(const char *folder, folder_origin *out)
@@ -43,38 +36,19 @@ static void folder_read_name(const char *folder, folder_origin *out)
     memcpy(out->sha256, hash, sizeof hash);
 }
 
-static void folder_read_start(const eg_json *start, folder_origin *out)
-{
-    int64_t seed;
-    const char *hash;
-    if (eg_json_int(eg_json_get(start, "seed"), &seed) != EG_OK ||
-        eg_json_text(eg_json_get(start, "config_sha256"), &hash) != EG_OK || strlen(hash) != 64)
-        return;
-    *out = (folder_origin){.known = true, .seed = (uint64_t)seed};
-    memcpy(out->sha256, hash, 65);
-}
-
 /* The first event, if it is whole; else the name, for a folder may be moved but an event may
  * not have been written yet. */
 static eg_status folder_read_origin(const char *folder, folder_origin *out)
 {
-    char path[1024];
-    unsigned char *bytes;
-    size_t n, at = 0;
+    eg_events *events;
     *out = (folder_origin){0};
     folder_read_name(folder, out);
-    EG_TRY(folder_path(folder, "metrics.jsonl", path));
-    if (eg_file_read(path, FOLDER_MAX_EVENTS, &bytes, &n) == EG_OK) {
-        const unsigned char *end = memchr(bytes, '\n', n);
-        eg_events *events;
-        if (end &&
-            eg_events_parse((const char *)bytes, (size_t)(end - bytes) + 1, &events) == EG_OK) {
-            const eg_json *start = eg_events_next(events, "start", &at);
-            if (start)
-                folder_read_start(start, out);
-            eg_events_free(events);
+    if (eg_events_load_start(folder, &events) == EG_OK) {
+        if (strlen(events->start.config_sha256) == 64) {
+            *out = (folder_origin){.known = true, .seed = (uint64_t)events->start.seed};
+            memcpy(out->sha256, events->start.config_sha256, 65);
         }
-        free(bytes);
+        eg_events_free(events);
     }
     return out->known ? EG_OK
                       : eg_fail(EG_EFORMAT, "%s: neither its events nor its name tell the seed",
@@ -82,17 +56,16 @@ static eg_status folder_read_origin(const char *folder, folder_origin *out)
 }
 
 /* There is something to go on with. */
-static eg_status folder_check(const char *folder, char config[1024])
+static eg_status folder_check(const char *folder, char config[EG_RUN_PATH])
 {
     struct stat about;
-    char summary[1024];
-    EG_TRY(folder_path(folder, "config.yaml", config));
-    EG_TRY(folder_path(folder, "summary.json", summary));
+    EG_TRY(eg_run_file(folder, EG_RUN_CONFIG, config));
     if (stat(folder, &about) != 0)
         return eg_fail(EG_ENOENT, "%s: there is no such run", folder);
     if (stat(config, &about) != 0)
-        return eg_fail(EG_ENOENT, "%s: is no run's folder, it has no config.yaml", folder);
-    if (stat(summary, &about) == 0)
+        return eg_fail(EG_ENOENT, "%s: is no run's folder, it has no %s", folder,
+                       EG_RUN_CONFIG);
+    if (eg_run_is_finished(folder))
         return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume",
                        folder);
     return EG_OK;
@@ -100,7 +73,7 @@ static eg_status folder_check(const char *folder, char config[1024])
 
 eg_status eg_experiment_of_folder(const char *folder, eg_experiment **out, uint64_t *seed)
 {
-    char config[1024];
+    char config[EG_RUN_PATH];
     folder_origin origin;
     *out = NULL;
     EG_TRY(folder_check(folder, config));

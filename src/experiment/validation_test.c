@@ -45,12 +45,11 @@ static void test_rows_held_out_are_training_rows_without_chance(void **state)
 static int64_t trained(const char *set)
 {
     char path[512];
-    size_t at = 0;
     int64_t n = 0;
     assert_ok(fixture_run(text, set, 1, 0, path));
     eg_events *events = fixture_events(path);
-    for (const eg_json *round; (round = eg_events_next(events, "round", &at));)
-        n += fixture_int(eg_json_get(round, "samples"));
+    for (size_t i = 0; i < events->n_round; i++)
+        n += events->round[i].samples;
     eg_events_free(events);
     return n;
 }

@@ -202,7 +202,7 @@ static eg_status run_finish(eg_federation *f)
     char hash[65], *path;
     EG_TRY(run_hash(f, hash));
     if (!f->agreed.all.personal) {
-        EG_TRY(eg_run_folder_file(f->folder, "model.safetensors", &path));
+        EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, &path));
         eg_status s = eg_params_save(eg_net_params(f->net), path, f->param, f->state);
         free(path);
         EG_TRY(s);
@@ -242,7 +242,6 @@ static eg_status run_write_start(eg_federation *f)
 static eg_status run_open_folder(eg_federation *f, const eg_run_how *how)
 {
     const char *path = f->folder_path;
-    char summary[1024];
     int64_t position = 0;
     if (!how->resume) {
         EG_TRY(eg_run_folder_new(path, f->e->resolved, &f->folder));
@@ -252,8 +251,7 @@ static eg_status run_open_folder(eg_federation *f, const eg_run_how *how)
     if (access(path, F_OK) != 0)
         return eg_fail(EG_ENOENT, "%s is not there: there is nothing to resume", path);
     EG_TRY(eg_run_folder_lock(path, &f->lock));
-    snprintf(summary, sizeof summary, "%s/summary.json", path);
-    if (access(summary, F_OK) == 0)
+    if (eg_run_is_finished(path))
         return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume", path);
     EG_TRY(eg_ledger_open(f->store, true, &f->ledger));
     const eg_json *extra = eg_ledger_extra(f->ledger);
@@ -276,7 +274,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
                          bool *stopped)
 {
     EG_TRY(run_place(e, how, f->folder_path));
-    snprintf(f->store, sizeof f->store, "%s/checkpoint", f->folder_path);
+    EG_TRY(eg_run_file(f->folder_path, EG_RUN_CHECKPOINT, f->store));
     EG_TRY(run_open(f, e, how));
     EG_TRY(run_open_folder(f, how));
     EG_TRY(eg_ledger_records(f->ledger, EG_SERVER, &f->records));

@@ -26,15 +26,13 @@ typedef struct heard {
     double right;
 } heard;
 
-static void hear_one(const eg_json *e, heard *out)
+static void hear_one(const eg_eval_event *e, heard *out)
 {
     assert_int_equal(out->met, 0); /* one evaluation a round */
-    out->met = fixture_int(eg_json_get(e, "met"));
+    out->met = e->met;
     for (size_t t = 0; t < TASKS; t++) {
-        int64_t n = fixture_int(eg_json_at(eg_json_get(e, "n"), t));
-        if (n > 0)
-            out->right += (double)n * fixture_real(eg_json_at(eg_json_get(e, "accuracy"), t));
-        out->n += n;
+        out->right += (double)e->correct[t];
+        out->n += e->n[t];
     }
 }
 
@@ -43,14 +41,11 @@ static int64_t hear(const char *path, heard *out)
 {
     eg_events *events = fixture_events(path);
     int64_t server = 0;
-    size_t at = 0;
-    for (const eg_json *e; (e = eg_events_next(events, "eval", &at));) {
-        const eg_json *who = eg_json_get(e, "who");
-        if (eg_json_kind_of(who) == EG_JSON_TEXT)
+    for (const eg_eval_event *e = events->eval; e < events->eval + events->n_eval; e++) {
+        if (e->who < 0)
             server++;
-        else if (eg_json_get(e, "met")) /* else the untrained model */
-            hear_one(e,
-                     &out[fixture_int(eg_json_get(e, "round")) * CLIENTS + fixture_int(who)]);
+        else if (e->met >= 0) /* else the untrained model */
+            hear_one(e, &out[e->round * CLIENTS + e->who]);
     }
     eg_events_free(events);
     return server;
@@ -60,13 +55,10 @@ static int64_t hear(const char *path, heard *out)
 static void count_turns(const char *path, int64_t *out)
 {
     eg_events *events = fixture_events(path);
-    size_t at = 0;
-    for (const eg_json *e; (e = eg_events_next(events, "round", &at));) {
-        const eg_json *clients = eg_json_get(e, "clients");
-        for (size_t i = 0; i < eg_json_count(clients); i++)
-            for (int64_t r = fixture_int(eg_json_get(e, "round")); r <= ROUNDS; r++)
-                out[r * CLIENTS + fixture_int(eg_json_at(clients, i))]++;
-    }
+    for (const eg_round_event *e = events->round; e < events->round + events->n_round; e++)
+        for (size_t i = 0; i < e->n_clients; i++)
+            for (int64_t r = e->round; r <= ROUNDS; r++)
+                out[r * CLIENTS + e->clients[i]]++;
     eg_events_free(events);
 }
 

@@ -1,35 +1,49 @@
-/* events.h - the events of a run, read back, and the record they make.
+/* events.h - the events of a run, read back, and the records they make.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * This is the only reader of metrics.jsonl: summaries, tables and pages are all made of what it
+ * gives. Events are checked against the run's start and against each other, so that who uses
+ * them may trust them.
  */
 #ifndef EG_EVENTS_H
 #define EG_EVENTS_H
 
 #include <engram/metric.h>
 
-#include "io/json.h"
+#include "base/arena.h"
+#include "log/event.h"
 
-typedef struct eg_events eg_events;
+/* In the order of the file, kind by kind. */
+typedef struct eg_events {
+    eg_start_event start;
+    eg_round_event *round; /* [n_round], numbers grow */
+    eg_eval_event *eval;   /* [n_eval], by round */
+    eg_note_event *note;   /* [n_note], by round */
+    eg_loss_event *loss;   /* [n_loss], by round */
+    eg_end_event end;
+    bool ended;
+    size_t n_round, n_eval, n_note, n_loss;
+    size_t cap_round, cap_eval, cap_note, cap_loss;
+    eg_arena arena;
+} eg_events;
 
-/* Reads a metrics.jsonl. A last line without an end is left out, for the run may be writing it.
- * EG_ENOENT: there is none; EG_EFORMAT, naming the line. Free with eg_events_free. */
-eg_status eg_events_load(const char *path, eg_events **out);
-eg_status eg_events_parse(const char *text, size_t n, eg_events **out);
+/* Reads the events in a run's folder. Of an unfinished run, a last line without an end is left
+ * out, for the run may be writing it. EG_ENOENT: there are none; EG_EFORMAT, naming the line.
+ * Free with eg_events_free. */
+eg_status eg_events_load(const char *folder, eg_events **out);
+eg_status eg_events_load_start(const char *folder, eg_events **out); /* the start alone */
+
+/* The same of a text; path is for errors. whole: a last line without an end is an error. */
+eg_status eg_events_parse(const char *path, const char *text, size_t n, bool whole,
+                          eg_events **out);
 void eg_events_free(eg_events *e); /* NULL is fine */
-
-size_t eg_events_n(const eg_events *e);
-const eg_json *eg_events_at(const eg_events *e, size_t i); /* an object, with "event" in it */
-
-/* The next event of a kind ("round"), from number *at on, which moves past it; NULL at the
- * end. Start with *at 0. Borrowed from e. */
-const eg_json *eg_events_next(const eg_events *e, const char *kind, size_t *at);
 
 /* The record of the evaluations: class-IL, or task-IL. A round is a row; where someone was
  * evaluated twice in it, the full evaluation counts. EG_ENOENT: no task-IL accuracy was
- * measured; EG_EFORMAT: the events contradict each other. Free with eg_record_free. */
+ * measured. Free with eg_record_free. */
 eg_status eg_run_record(const eg_events *e, bool task_il, eg_record **out);
 
-/* A metric of a run. Of the server's model if it was measured, else the mean over the clients
- * that have a value. False if it has no meaning, or needs a second run. */
-bool eg_run_value(const eg_record *r, const eg_metric *m, double *out);
+/* Both of them; *task_il is NULL where it has no meaning. */
+eg_status eg_run_records(const eg_events *e, eg_record **class_il, eg_record **task_il);
 
 #endif

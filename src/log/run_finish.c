@@ -2,70 +2,67 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "io/file.h"
-#include "log/events.h"
-#include "log/run_folder_private.h"
+#include "io/json.h"
+#include "log/run_folder.h"
+#include "log/summary.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints a value into a table; null is an empty cell. */
-static eg_status finish_cell(FILE *to, const eg_json *v, const char *after)
+/* Prints a number as JSON does, or nothing if there is none. */
+static eg_status finish_cell(FILE *to, double x, const char *after)
 {
     char *text;
-    const char *word;
-    if (!v || eg_json_kind_of(v) == EG_JSON_NULL) {
-        fputs(after, to);
-        return EG_OK;
+    if (isfinite(x)) {
+        eg_json *v = eg_json_of_real(x);
+        eg_status status = v ? eg_json_print(v, 0, &text, NULL) : EG_ENOMEM;
+        eg_json_free(v);
+        EG_TRY(status);
+        fputs(text, to);
+        free(text);
     }
-    if (eg_json_kind_of(v) == EG_JSON_TEXT) { /* "server"; nothing here needs quotes */
-        EG_TRY(eg_json_text(v, &word));
-        fprintf(to, "%s%s", word, after);
-        return EG_OK;
-    }
-    EG_TRY(eg_json_print(v, 0, &text, NULL));
-    fprintf(to, "%s%s", text, after);
-    free(text);
+    fputs(after, to);
     return EG_OK;
 }
 
 static eg_status finish_rounds(FILE *to, const eg_events *events)
 {
-    size_t at = 0;
     fputs("round,clients,samples,loss,bytes_up,bytes_down,seconds\n", to);
-    for (const eg_json *e; (e = eg_events_next(events, "round", &at));) {
-        EG_TRY(finish_cell(to, eg_json_get(e, "round"), ","));
-        fprintf(to, "%zu,", eg_json_count(eg_json_get(e, "clients")));
-        EG_TRY(finish_cell(to, eg_json_get(e, "samples"), ","));
-        EG_TRY(finish_cell(to, eg_json_get(e, "loss"), ","));
-        EG_TRY(finish_cell(to, eg_json_get(e, "bytes_up"), ","));
-        EG_TRY(finish_cell(to, eg_json_get(e, "bytes_down"), ","));
-        EG_TRY(finish_cell(to, eg_json_get(e, "seconds"), "\n"));
+    for (const eg_round_event *e = events->round; e < events->round + events->n_round; e++) {
+        fprintf(to, "%" PRId64 ",%zu,%" PRId64 ",", e->round, e->n_clients, e->samples);
+        EG_TRY(finish_cell(to, e->loss, ","));
+        fprintf(to, "%" PRId64 ",%" PRId64 ",", e->bytes_up, e->bytes_down);
+        EG_TRY(finish_cell(to, e->seconds, "\n"));
     }
     return EG_OK;
 }
 
 /* One line for each accuracy that was measured; tasks count from 1. */
+static eg_status finish_eval(FILE *to, const eg_eval_event *e)
+{
+    for (int64_t t = 0; t < e->n_tasks; t++) {
+        double n = (double)e->n[t];
+        if (e->n[t] == 0)
+            continue;
+        fprintf(to, "%" PRId64 ",", e->round);
+        fprintf(to, e->who < 0 ? "server" : "%" PRId64, e->who);
+        fprintf(to, ",%s,%s,%" PRId64 ",%" PRId64 ",", e->task_end ? "true" : "false",
+                e->full ? "true" : "false", t + 1, e->n[t]);
+        EG_TRY(finish_cell(to, (double)e->correct[t] / n, ","));
+        EG_TRY(finish_cell(to, e->correct_task_il ? (double)e->correct_task_il[t] / n : NAN,
+                           "\n"));
+    }
+    return EG_OK;
+}
+
 static eg_status finish_accuracy(FILE *to, const eg_events *events)
 {
-    size_t at = 0;
     fputs("round,who,task_end,full,task,n,accuracy,accuracy_task_il\n", to);
-    for (const eg_json *e; (e = eg_events_next(events, "eval", &at));) {
-        const eg_json *accuracy = eg_json_get(e, "accuracy"), *n = eg_json_get(e, "n");
-        const eg_json *task_il = eg_json_get(e, "accuracy_task_il");
-        for (size_t t = 0; t < eg_json_count(accuracy); t++) {
-            if (eg_json_kind_of(eg_json_at(accuracy, t)) == EG_JSON_NULL)
-                continue;
-            EG_TRY(finish_cell(to, eg_json_get(e, "round"), ","));
-            EG_TRY(finish_cell(to, eg_json_get(e, "who"), ","));
-            EG_TRY(finish_cell(to, eg_json_get(e, "task_end"), ","));
-            EG_TRY(finish_cell(to, eg_json_get(e, "full"), ","));
-            fprintf(to, "%zu,", t + 1);
-            EG_TRY(finish_cell(to, eg_json_at(n, t), ","));
-            EG_TRY(finish_cell(to, eg_json_at(accuracy, t), ","));
-            EG_TRY(finish_cell(to, eg_json_at(task_il, t), "\n"));
-        }
-    }
+    for (size_t i = 0; i < events->n_eval; i++)
+        EG_TRY(finish_eval(to, &events->eval[i]));
     return EG_OK;
 }
 
@@ -98,68 +95,71 @@ static eg_status finish_write_table(const eg_run_folder *f, const char *name,
     return status;
 }
 
-/* Copies a member of an event, null if it is not there. */
-static eg_status finish_copy(eg_json *to, const char *key, const eg_json *event)
+static eg_status finish_number(eg_json *to, const char *key, double x)
 {
-    const eg_json *v = event ? eg_json_get(event, key) : NULL;
-    char *text;
-    size_t n;
-    eg_json *copy = NULL;
-    if (!v)
-        return eg_json_set(to, key, eg_json_of_null());
-    EG_TRY(eg_json_print(v, 0, &text, &n));
-    eg_status status = eg_json_parse(text, n, &copy);
-    free(text);
-    EG_TRY(status);
-    return eg_json_set(to, key, copy);
+    return eg_json_set(to, key, isfinite(x) ? eg_json_of_real(x) : eg_json_of_null());
 }
 
-/* The sum, or else the last, of a whole number over the events of a kind. */
-static int64_t finish_total(const eg_events *events, const char *kind, const char *key,
-                            bool sum)
+/* A value of the summary: counts as whole numbers, what is not known as null. */
+static eg_status finish_value(eg_json *to, eg_summary which, double x)
 {
-    int64_t total = 0, x;
-    size_t at = 0;
-    for (const eg_json *e; (e = eg_events_next(events, kind, &at));) {
-        const eg_json *v = eg_json_get(e, key);
-        if (v && eg_json_int(v, &x) == EG_OK)
-            total = sum ? total + x : x;
-    }
-    return total;
+    bool whole = which == EG_SUMMARY_bytes_up || which == EG_SUMMARY_bytes_down ||
+                 which == EG_SUMMARY_peak_rss_bytes || which == EG_SUMMARY_rounds;
+    if (whole && isfinite(x))
+        return eg_json_set(to, eg_summary_name(which), eg_json_of_int((int64_t)x));
+    return finish_number(to, eg_summary_name(which), x);
 }
 
-static eg_status finish_metric(eg_json *to, const char *key, const eg_record *r,
-                               const eg_metric *m)
+static eg_status finish_values(eg_json *to, const double *summary, eg_summary first,
+                               eg_summary last)
 {
-    double value;
-    bool known = r && eg_run_value(r, m, &value);
-    return eg_json_set(to, key, known ? eg_json_of_real(value) : eg_json_of_null());
-}
-
-/* The metrics that are always there, null or not; the others of the list only with a value. */
-static const char *const finish_always[] = {"aia", "forgetting", "bwt", "fwt"};
-enum { FINISH_ALWAYS = sizeof finish_always / sizeof *finish_always };
-
-static eg_status finish_main_metrics(eg_json *to, const eg_record *r, const eg_record *task_il)
-{
-    const eg_metric *final = eg_metric_find("acc_final");
-    EG_TRY(finish_metric(to, "acc_final", r, final));
-    EG_TRY(finish_metric(to, "acc_task_il", task_il, final));
-    for (int i = 0; i < FINISH_ALWAYS; i++)
-        EG_TRY(finish_metric(to, finish_always[i], r, eg_metric_find(finish_always[i])));
+    for (int i = (int)first; i <= (int)last; i++)
+        EG_TRY(finish_value(to, (eg_summary)i, summary[i]));
     return EG_OK;
 }
 
-static eg_status finish_other_metrics(eg_json *to, const eg_record *r, const eg_record *task_il)
+static eg_status finish_who(eg_json *to, const eg_start_event *e)
 {
-    double value;
-    for (const eg_metric *const *m = eg_metrics; *m; m++)
-        if (!eg_json_get(to, (*m)->name) && eg_run_value(r, *m, &value))
-            EG_TRY(eg_json_set(to, (*m)->name, eg_json_of_real(value)));
-    for (int i = 0; task_il && i < FINISH_ALWAYS; i++) {
+    EG_TRY(eg_json_set(to, "name", eg_json_of_text(e->name)));
+    EG_TRY(eg_json_set(to, "label", eg_json_of_text(e->label)));
+    EG_TRY(eg_json_set(to, "seed", eg_json_of_int(e->seed)));
+    eg_json *method = eg_json_array();
+    EG_TRY(eg_json_set(to, "method", method));
+    for (size_t i = 0; i < e->n_method; i++)
+        EG_TRY(eg_json_add(method, eg_json_of_text(e->method[i])));
+    return EG_OK;
+}
+
+/* The seconds of work; null if the end of the run was not logged. */
+static eg_status finish_work(eg_json *to, const eg_events *events)
+{
+    const eg_end_event *e = &events->end;
+    EG_TRY(finish_number(to, "train_seconds", events->ended ? e->train_seconds : NAN));
+    EG_TRY(finish_number(to, "phase_seconds", events->ended ? e->phase_seconds : NAN));
+    if (!events->ended)
+        return eg_json_set(to, "part_seconds", eg_json_of_null());
+    eg_json *parts = eg_json_object();
+    EG_TRY(eg_json_set(to, "part_seconds", parts));
+    for (size_t i = 0; i < e->n_parts; i++)
+        EG_TRY(finish_number(parts, e->parts[i], e->part_seconds[i]));
+    return EG_OK;
+}
+
+/* The metrics that only some runs have, and the main ones as task-IL has them. */
+static eg_status finish_others(eg_json *to, const double *summary, const eg_record *task_il)
+{
+    static const eg_summary main[] = {EG_SUMMARY_aia, EG_SUMMARY_forgetting, EG_SUMMARY_bwt,
+                                      EG_SUMMARY_fwt};
+    for (int i = EG_SUMMARY_rounds + 1; i < EG_SUMMARY_N; i++)
+        if (!isnan(summary[i]))
+            EG_TRY(finish_value(to, (eg_summary)i, summary[i]));
+    for (size_t i = 0; task_il && i < sizeof main / sizeof *main; i++) {
         char key[64];
-        snprintf(key, sizeof key, "%s_task_il", finish_always[i]);
-        EG_TRY(finish_metric(to, key, task_il, eg_metric_find(finish_always[i])));
+        double value;
+        const char *name = eg_summary_name(main[i]);
+        bool known = eg_run_value(eg_metric_find(name), task_il, NULL, &value);
+        snprintf(key, sizeof key, "%s_task_il", name);
+        EG_TRY(finish_number(to, key, known ? value : NAN));
     }
     return EG_OK;
 }
@@ -167,29 +167,17 @@ static eg_status finish_other_metrics(eg_json *to, const eg_record *r, const eg_
 static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_record *r,
                              const eg_record *task_il, const char *params_sha256)
 {
-    static const char *const who[] = {"name", "label", "seed", "method"};
-    static const char *const cost[] = {"seconds", "peak_rss_bytes", "train_seconds",
-                                       "phase_seconds", "part_seconds"};
-    size_t at = 0;
-    const eg_json *start = eg_events_next(events, "start", &at), *end = NULL;
-    at = 0;
-    for (const eg_json *e; (e = eg_events_next(events, "end", &at));)
-        end = e;
-    for (size_t i = 0; i < sizeof who / sizeof *who; i++)
-        EG_TRY(finish_copy(to, who[i], start));
-    EG_TRY(finish_main_metrics(to, r, task_il));
-    EG_TRY(eg_json_set(to, "bytes_up",
-                       eg_json_of_int(finish_total(events, "round", "bytes_up", true))));
-    EG_TRY(eg_json_set(to, "bytes_down",
-                       eg_json_of_int(finish_total(events, "round", "bytes_down", true))));
-    for (size_t i = 0; i < sizeof cost / sizeof *cost; i++)
-        EG_TRY(finish_copy(to, cost[i], end));
-    int64_t done = finish_total(events, "round", "round", false);
-    int64_t skipped = finish_total(events, "skipped", "round", false);
-    EG_TRY(eg_json_set(to, "rounds", eg_json_of_int(done > skipped ? done : skipped)));
+    double summary[EG_SUMMARY_N];
+    eg_summary_of(events, r, task_il, summary);
+    EG_TRY(finish_who(to, &events->start));
+    EG_TRY(finish_values(to, summary, EG_SUMMARY_acc_final, EG_SUMMARY_peak_rss_bytes));
+    EG_TRY(finish_work(to, events));
+    EG_TRY(finish_value(to, EG_SUMMARY_rounds, summary[EG_SUMMARY_rounds]));
     EG_TRY(eg_json_set(to, "params_sha256", eg_json_of_text(params_sha256)));
-    EG_TRY(finish_copy(to, "config_sha256", start));
-    return finish_other_metrics(to, r, task_il);
+    EG_TRY(eg_json_set(to, "config_sha256", eg_json_of_text(events->start.config_sha256)));
+    EG_TRY(eg_json_set(to, "version", eg_json_of_text(eg_version())));
+    EG_TRY(eg_json_set(to, "commit", eg_json_of_text(eg_commit())));
+    return finish_others(to, summary, task_il);
 }
 
 static eg_status finish_summary(const eg_run_folder *f, const eg_events *events,
@@ -199,17 +187,13 @@ static eg_status finish_summary(const eg_run_folder *f, const eg_events *events,
     char *text = NULL;
     size_t n;
     eg_json *to = eg_json_object();
-    eg_status status = to ? eg_run_record(events, false, &r) : EG_ENOMEM;
-    if (status == EG_OK)
-        status = eg_run_record(events, true, &task_il);
-    if (status == EG_ENOENT) /* task-IL has no meaning here */
-        status = EG_OK;
+    eg_status status = to ? eg_run_records(events, &r, &task_il) : EG_ENOMEM;
     if (status == EG_OK)
         status = finish_fill(to, events, r, task_il, params_sha256);
     if (status == EG_OK)
         status = eg_json_print(to, 2, &text, &n);
     if (status == EG_OK)
-        status = finish_save(f, "summary.json", text, n);
+        status = finish_save(f, EG_RUN_SUMMARY, text, n);
     free(text);
     eg_json_free(to);
     eg_record_free(r);
@@ -219,17 +203,13 @@ static eg_status finish_summary(const eg_run_folder *f, const eg_events *events,
 
 eg_status eg_run_finish(eg_run_folder *f, const char *params_sha256)
 {
-    char *path;
     eg_events *events = NULL;
-    EG_TRY(eg_run_folder_file(f, EG_RUN_METRICS, &path));
-    eg_status status = eg_events_load(path, &events);
+    EG_TRY(eg_events_load(eg_run_folder_name(f), &events));
+    eg_status status = finish_write_table(f, EG_RUN_ROUNDS, events, finish_rounds);
     if (status == EG_OK)
-        status = finish_write_table(f, "rounds.csv", events, finish_rounds);
-    if (status == EG_OK)
-        status = finish_write_table(f, "accuracy.csv", events, finish_accuracy);
+        status = finish_write_table(f, EG_RUN_ACCURACY, events, finish_accuracy);
     if (status == EG_OK)
         status = finish_summary(f, events, params_sha256);
     eg_events_free(events);
-    free(path);
     return status;
 }

@@ -1,7 +1,7 @@
 /* run_folder.c - a run's folder: made whole, opened again, appended to.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "log/run_folder_private.h"
+#include "log/run_folder.h"
 
 #include "io/disk.h"
 #include "io/file.h"
@@ -21,15 +21,14 @@ struct eg_run_folder {
     int64_t position; /* its length */
 };
 
-/* A printed path; free() *out. */
+/* The path of a file in a folder; free() *out. */
 static eg_status run_join(const char *folder, const char *name, char **out)
 {
-    size_t n = strlen(folder) + strlen(name) + 2;
-    *out = malloc(n);
-    if (!*out)
-        return eg_fail(EG_ENOMEM, "%s: no memory for a path", folder);
-    snprintf(*out, n, "%s/%s", folder, name);
-    return EG_OK;
+    char path[EG_RUN_PATH];
+    *out = NULL;
+    EG_TRY(eg_run_file(folder, name, path));
+    *out = strdup(path);
+    return *out ? EG_OK : eg_fail(EG_ENOMEM, "%s: no memory for a path", folder);
 }
 
 eg_status eg_run_folder_path(const char *runs, const char *name, const char *label,
@@ -67,7 +66,7 @@ static eg_status run_fill(const char *folder, const char *config)
 {
     char *paths[3] = {NULL, NULL, (char *)folder};
     EG_TRY(eg_disk_make_folder(folder));
-    eg_status status = run_join(folder, "config.yaml", &paths[0]);
+    eg_status status = run_join(folder, EG_RUN_CONFIG, &paths[0]);
     if (status == EG_OK)
         status = run_join(folder, EG_RUN_METRICS, &paths[1]);
     if (status == EG_OK)
@@ -173,7 +172,7 @@ eg_status eg_run_folder_sync(eg_run_folder *f, int64_t *position)
     return EG_OK;
 }
 
-/* One write a line, so that who reads along sees whole lines. */
+/* One write() per line, so that a concurrent reader sees whole lines only. */
 static eg_status run_put(eg_run_folder *f, const char *line, size_t n)
 {
     size_t done = 0;
@@ -193,13 +192,14 @@ static eg_status run_put(eg_run_folder *f, const char *line, size_t n)
     return EG_OK;
 }
 
-eg_status eg_run_append(eg_run_folder *f, const eg_json *event)
+eg_status eg_run_folder_append(eg_run_folder *f, const char *line, size_t n)
 {
-    char *line;
-    size_t n;
-    EG_TRY(eg_json_print(event, 0, &line, &n));
-    line[n++] = '\n'; /* over the closing zero */
-    eg_status status = run_put(f, line, n);
-    free(line);
+    char *whole = malloc(n + 1);
+    if (!whole)
+        return eg_fail(EG_ENOMEM, "no memory for a line of %zu bytes", n);
+    memcpy(whole, line, n);
+    whole[n] = '\n';
+    eg_status status = run_put(f, whole, n + 1);
+    free(whole);
     return status;
 }

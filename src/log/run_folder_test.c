@@ -4,6 +4,7 @@
 #include "files.h"
 
 #include "io/file.h"
+#include "io/json.h"
 #include "log/events.h"
 #include "log/run_folder.h"
 
@@ -45,7 +46,7 @@ static void write_start(eg_run_folder *f, const int64_t *learned)
                                                       .n_method = 2,
                                                       .clients = 5,
                                                       .tasks = 2,
-                                                      .rounds = 2,
+                                                      .rounds = 4,
                                                       .classes = 4,
                                                       .isa = "avx2",
                                                       .config_sha256 = hash,
@@ -95,6 +96,8 @@ static void write_run(eg_run_folder *f, double seconds)
     write_round(f, 2, NAN, seconds);
     write_eval(f, 2, -1, true, (const int64_t[]){5, 8});
     assert_ok(eg_run_write_skipped(f, 3, "0 of 2 clients are left"));
+    assert_ok(eg_run_write_note(f, 2, 4, "drift", 0.5));
+    assert_ok(eg_run_write_note(f, 2, -1, "drift", NAN));
     assert_ok(eg_run_write_end(f, &(eg_end_event){.seconds = seconds * 2,
                                                   .peak_rss_bytes = 123456,
                                                   .train_seconds = 0.75,
@@ -106,9 +109,9 @@ static void write_run(eg_run_folder *f, double seconds)
 
 static const char expected_events[] =
     "{\"event\":\"start\",\"name\":\"demo\",\"label\":\"der++ / x\",\"seed\":3,"
-    "\"method\":[\"der\",\"fed-a-gem\"],\"clients\":5,\"tasks\":2,\"rounds\":2,\"classes\":4,"
+    "\"method\":[\"der\",\"fed-a-gem\"],\"clients\":5,\"tasks\":2,\"rounds\":4,\"classes\":4,"
     "\"isa\":\"avx2\",\"config_sha256\":"
-    "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n"
+    "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\",PROGRAM}\n"
     "{\"event\":\"eval\",\"round\":0,\"who\":\"server\",\"task_end\":false,\"full\":true,"
     "\"accuracy\":[0.1,0.2],\"accuracy_task_il\":[1.0,1.0],\"n\":[10,10]}\n"
     "{\"event\":\"round\",\"round\":1,\"clients\":[4,1],\"samples\":60,\"loss\":0.5,"
@@ -122,8 +125,25 @@ static const char expected_events[] =
     "{\"event\":\"eval\",\"round\":2,\"who\":\"server\",\"task_end\":true,\"full\":true,"
     "\"accuracy\":[0.5,0.8],\"accuracy_task_il\":[1.0,1.0],\"n\":[10,10]}\n"
     "{\"event\":\"skipped\",\"round\":3,\"why\":\"0 of 2 clients are left\"}\n"
+    "{\"event\":\"note\",\"round\":2,\"who\":4,\"name\":\"drift\",\"value\":0.5}\n"
+    "{\"event\":\"note\",\"round\":2,\"who\":\"server\",\"name\":\"drift\",\"value\":null}\n"
     "{\"event\":\"end\",\"seconds\":0.5,\"peak_rss_bytes\":123456,\"train_seconds\":0.75,"
-    "\"phase_seconds\":0.125,\"part_seconds\":{\"der\":0.25}}\n";
+    "\"phase_seconds\":0.125,\"part_seconds\":{\"der\":0.25},PROGRAM}\n";
+
+/* The expected events, with this program's version and commit in place of PROGRAM. */
+static void expect_events(char out[4096])
+{
+    *out = 0;
+    for (const char *at = expected_events, *next; at; at = next ? next + 7 : NULL) {
+        next = strstr(at, "PROGRAM");
+        size_t n = strlen(out);
+        snprintf(out + n, 4096 - n, "%.*s", (int)(next ? next - at : (long)strlen(at)), at);
+        n = strlen(out);
+        if (next)
+            snprintf(out + n, 4096 - n, "\"version\":\"%s\",\"commit\":\"%s\"", eg_version(),
+                     eg_commit());
+    }
+}
 
 static void test_folder_is_named_and_made_once(void **state)
 {
@@ -152,11 +172,13 @@ static void test_events_are_written_as_they_should(void **state)
     files_folder(dir);
     run_path(dir, path);
     assert_ok(eg_run_folder_new(path, "", &f));
+    char expected[4096];
     write_run(f, 0.25);
-    assert_file(path, "metrics.jsonl", expected_events);
+    expect_events(expected);
+    assert_file(path, "metrics.jsonl", expected);
     int64_t position;
     assert_ok(eg_run_folder_sync(f, &position));
-    assert_int_equal(position, strlen(expected_events));
+    assert_int_equal(position, strlen(expected));
     eg_run_folder_free(f);
     files_remove(dir);
 }
@@ -229,11 +251,69 @@ static void test_finish_makes_tables_and_summary(void **state)
     assert_int_equal(x, 3); /* the last was skipped */
     assert_ok(eg_json_int(eg_json_get(s, "peak_rss_bytes"), &x));
     assert_int_equal(x, 123456);
+    const char *version;
+    assert_ok(eg_json_text(eg_json_get(s, "version"), &version));
+    assert_string_equal(version, eg_version());
+    assert_non_null(eg_json_get(s, "commit"));
     assert_null(eg_json_get(s, "client_mean")); /* no client was evaluated */
     assert_null(eg_json_get(s, "ar"));          /* needs a second run */
     assert_non_null(eg_json_get(s, "rounds_to_best"));
     eg_json_free(s);
     free(text);
+    eg_run_folder_free(f);
+    files_remove(dir);
+}
+
+static void test_events_come_back_as_they_were_written(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    eg_run_folder *f;
+    eg_events *e;
+    files_folder(dir);
+    run_path(dir, path);
+    assert_ok(eg_run_folder_new(path, "", &f));
+    write_run(f, 0.25);
+    assert_false(eg_run_is_finished(path));
+    assert_ok(eg_events_load(path, &e));
+    assert_string_equal(e->start.label, "der++ / x");
+    assert_string_equal(e->start.version, eg_version());
+    assert_int_equal(e->n_round, 2);
+    assert_int_equal(e->round[1].bytes_down, 4000);
+    assert_int_equal(e->n_eval, 3);
+    assert_int_equal(e->eval[2].correct[0], 5);
+    assert_int_equal(e->eval[2].correct_task_il[1], 10);
+    assert_int_equal(e->eval[2].met, -1);
+    assert_int_equal(e->n_note, 2);
+    assert_int_equal(e->note[0].who, 4);
+    assert_true(isnan(e->note[1].value));
+    assert_int_equal(e->n_loss, 2);
+    assert_int_equal(e->loss[1].client, -1);
+    assert_string_equal(e->end.parts[0], "der");
+    assert_near(e->end.part_seconds[0], 0.25, 0);
+    assert_string_equal(e->end.commit, eg_commit());
+    eg_events_free(e);
+    assert_ok(eg_events_load_start(path, &e));
+    assert_int_equal(e->start.seed, 3);
+    assert_int_equal(e->n_round, 0);
+    eg_events_free(e);
+    assert_ok(eg_run_finish(f, hash));
+    assert_true(eg_run_is_finished(path));
+    eg_run_folder_free(f);
+    files_remove(dir);
+}
+
+static void test_what_cannot_be_read_is_not_written(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    eg_run_folder *f;
+    files_folder(dir);
+    run_path(dir, path);
+    assert_ok(eg_run_folder_new(path, "", &f));
+    assert_fails(eg_run_write_skipped(f, 0, "why"), EG_EFORMAT,
+                 "event 'skipped': round: 0 is outside [1, ");
+    assert_file(path, "metrics.jsonl", "");
     eg_run_folder_free(f);
     files_remove(dir);
 }
@@ -277,6 +357,8 @@ int main(void)
         cmocka_unit_test(test_events_are_written_as_they_should),
         cmocka_unit_test(test_resume_cuts_what_the_checkpoint_does_not_know),
         cmocka_unit_test(test_finish_makes_tables_and_summary),
+        cmocka_unit_test(test_events_come_back_as_they_were_written),
+        cmocka_unit_test(test_what_cannot_be_read_is_not_written),
         cmocka_unit_test(test_runs_without_server_are_judged_by_their_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,8 +27,13 @@ bool eg_metric_client_stats(const eg_record *r, eg_client_stats *out);
  * the run were never measured in between. A single task did not change. */
 bool eg_metric_ended_apart(const eg_record *r);
 
-/* Mean fall of the tasks learned before the last period; `from_first` takes the best of all
- * task rows before the last one, else of those from the task's own on. */
+/* The fall of a task that was learned before the last period, from its best task row to the
+ * last one; `from_first` takes the best of all task rows before the last one, else of those
+ * from the task's own on. False if it was learned later or not measured at the end. */
+bool eg_metric_task_fall(const eg_record *r, int64_t who, int64_t task, bool from_first,
+                         double *out);
+
+/* The mean of these over tasks; 0 without any. */
 bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *out);
 
 #endif

@@ -19,6 +19,7 @@ typedef struct record_row {
 
 struct eg_record {
     int64_t n_clients, n_tasks, n_periods;
+    bool has_server;
     size_t n_rows, cap_rows, cap_cells, cap_met;
     record_row *rows;
     record_cell *cells; /* [n_rows, 1 + n_clients, n_tasks]; the server is first */
@@ -106,6 +107,7 @@ void eg_record_enter(eg_record *r, int64_t who, int64_t task, int64_t correct, i
 {
     EG_ASSERT(correct >= 0 && correct <= n);
     *record_cell_at(r, (int64_t)r->n_rows - 1, who, task) = (record_cell){correct, n};
+    r->has_server |= who < 0 && n > 0;
 }
 
 void eg_record_met(eg_record *r, int64_t client, int64_t samples)
@@ -135,6 +137,11 @@ int64_t eg_record_n_clients(const eg_record *r)
     return r->n_clients;
 }
 
+bool eg_record_has_server(const eg_record *r)
+{
+    return r->has_server;
+}
+
 int64_t eg_record_n_periods(const eg_record *r)
 {
     return r->n_periods;
@@ -157,8 +164,16 @@ bool eg_record_is_whole(const eg_record *r, int64_t row)
 
 int64_t eg_record_task_row(const eg_record *r, int64_t period)
 {
-    for (int64_t i = (int64_t)r->n_rows - 1; i >= 0; i--)
-        if (r->rows[i].period == period && (r->rows[i].task_end || period == 0))
+    int64_t low = 0, high = (int64_t)r->n_rows; /* the first row of a later period */
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (r->rows[middle].period <= period)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int64_t i = low - 1; i >= 0 && r->rows[i].period == period; i--)
+        if (r->rows[i].task_end || period == 0)
             return i;
     return -1;
 }

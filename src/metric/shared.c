@@ -48,24 +48,33 @@ bool eg_metric_ended_apart(const eg_record *r)
     return eg_record_n_periods(r) > 1 || (eg_record_n_periods(r) == 1 && learned == 1);
 }
 
+bool eg_metric_task_fall(const eg_record *r, int64_t who, int64_t task, bool from_first,
+                         double *out)
+{
+    int64_t last = eg_record_n_periods(r), own = eg_record_own(r, task);
+    double now, best = 0, a;
+    *out = 0;
+    if (own == 0 || own == last ||
+        !eg_record_at(r, eg_record_task_row(r, last), who, task, &now))
+        return false;
+    for (int64_t p = from_first ? 1 : own; p < last; p++)
+        if (eg_record_at(r, eg_record_task_row(r, p), who, task, &a))
+            best = fmax(best, a);
+    *out = best - now;
+    return true;
+}
+
 bool eg_metric_fall(const eg_record *r, int64_t who, bool from_first, double *out)
 {
-    int64_t last = eg_record_n_periods(r), n = 0;
-    double sum = 0, a;
+    int64_t n = 0;
+    double sum = 0, fall;
     if (!eg_metric_ended_apart(r))
         return false;
-    for (int64_t t = 0; t < eg_record_n_tasks(r); t++) {
-        int64_t own = eg_record_own(r, t);
-        double now, best = 0;
-        if (own == 0 || own == last ||
-            !eg_record_at(r, eg_record_task_row(r, last), who, t, &now))
-            continue;
-        for (int64_t p = from_first ? 1 : own; p < last; p++)
-            if (eg_record_at(r, eg_record_task_row(r, p), who, t, &a))
-                best = fmax(best, a);
-        sum += best - now;
-        n++;
-    }
+    for (int64_t t = 0; t < eg_record_n_tasks(r); t++)
+        if (eg_metric_task_fall(r, who, t, from_first, &fall)) {
+            sum += fall;
+            n++;
+        }
     *out = n > 0 ? sum / (double)n : 0;
     return true;
 }

@@ -11,16 +11,22 @@ void eg_figure_open(eg_page *p, const char *heading, const char *sentence);
 void eg_figure_table(eg_page *p, const char *heading); /* begins the table that can be opened */
 void eg_figure_close(eg_page *p);                      /* ends the figure */
 
+/* A heading, with the first seed in it if there are several: "Who took part, seed 0". */
+const char *eg_figure_of_seed(eg_page *p, const eg_group *g, const char *heading);
+
 /* Cells of that table. */
 void eg_cell_head(eg_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void eg_cell_percent(eg_page *p, double fraction);
 void eg_cell_spread(eg_page *p, eg_spread s);
 void eg_cell_count(eg_page *p, int64_t n);
+void eg_cell_number(eg_page *p, double x);
 void eg_cell_bytes(eg_page *p, double bytes);
 
 typedef struct eg_point {
-    double x, y, sd; /* y NaN: a gap; sd NaN: no band */
+    double x, y;      /* y NaN: a gap */
+    double low, high; /* the band around y; NaN: none */
 } eg_point;
+eg_point eg_point_of(double x, eg_spread s); /* in a band of one standard deviation */
 
 typedef struct eg_line {
     const char *name;
@@ -35,6 +41,9 @@ typedef struct eg_line {
 typedef struct eg_line_chart {
     const char *chart, *title, *description, *x_name;
     const char *x_item; /* "round" in tooltips */
+    const char *range;  /* what the bands are: "±", or "from" one end to the other */
+    eg_unit unit;
+    bool small; /* half as wide */
     double x0, x1;
     const eg_line *line;
     size_t n;
@@ -50,6 +59,8 @@ void eg_chart_matrix(eg_page *p, const eg_group *g);
 void eg_chart_forgetting(eg_page *p, const eg_group *g);
 eg_status eg_chart_clients(eg_page *p, const eg_group *g); /* the first seed */
 eg_status eg_chart_bytes(eg_page *p, const eg_group *g);   /* the first seed; two figures */
+
+eg_status eg_chart_notes(eg_page *p, const eg_group *g); /* a figure for each name */
 
 /* Charts of all groups. */
 eg_status eg_chart_compare(eg_page *p);

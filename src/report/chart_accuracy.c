@@ -21,7 +21,7 @@ eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size
     for (size_t i = 0; i < r->n_row; i++)
         if (r->row[i].task_end && r->row[i].round > 0)
             end[(*n)++] = r->row[i].round;
-    int64_t seen = r->n_round ? r->round[r->n_round - 1].round : 0;
+    int64_t seen = r->log->n_round ? r->log->round[r->log->n_round - 1].round : 0;
     if (seen > (*n ? end[*n - 1] : 0)) /* the task that is being learned */
         end[(*n)++] = seen;
     return EG_OK;
@@ -46,7 +46,8 @@ static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bo
         if (!accuracy_kept(r, i, ACCURACY_POINTS))
             continue;
         eg_spread s = eg_group_acc(g, r->row[i].round, task);
-        q[line->n++] = (eg_point){(double)r->row[i].round, s.mean, band ? s.sd : NAN};
+        s.sd = band ? s.sd : NAN;
+        q[line->n++] = eg_point_of((double)r->row[i].round, s);
     }
     return EG_OK;
 }
@@ -54,7 +55,7 @@ static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bo
 /* The round in which a task begins to be learned. */
 static double accuracy_since(const eg_runlog *r, int64_t task, const int64_t *end, size_t n)
 {
-    int64_t own = r->learned[task], now = r->n_row ? r->row[r->n_row - 1].period : 0;
+    int64_t own = r->start->learned[task], now = r->n_row ? r->row[r->n_row - 1].period : 0;
     if (own < 2)
         return own == 1 ? 0 : INFINITY;
     return own <= now && own - 2 < (int64_t)n ? (double)end[own - 2] : INFINITY;
@@ -66,7 +67,7 @@ static void accuracy_table(eg_page *p, const eg_group *g)
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
     eg_cell_head(p, "mean");
-    for (int64_t t = 0; t < r->n_tasks; t++)
+    for (int64_t t = 0; t < r->start->tasks; t++)
         eg_cell_head(p, "task %" PRId64, t + 1);
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < r->n_row; i++) {
@@ -76,7 +77,7 @@ static void accuracy_table(eg_page *p, const eg_group *g)
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, round);
         eg_cell_spread(p, eg_group_acc(g, round, EG_MEAN));
-        for (int64_t t = 0; t < r->n_tasks; t++)
+        for (int64_t t = 0; t < r->start->tasks; t++)
             eg_cell_percent(p, eg_group_acc(g, round, t).mean);
         fprintf(p->f, "</tr>\n");
     }
@@ -86,15 +87,15 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
 {
     const eg_runlog *r = g->run[0];
     size_t n = 0;
-    eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->n_tasks + 2) * sizeof *line);
+    eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->start->tasks + 2) * sizeof *line);
     eg_line_chart c = {
-        .chart = "accuracy", .title = "Accuracy over rounds", .n_tasks = r->n_tasks};
+        .chart = "accuracy", .title = "Accuracy over rounds", .n_tasks = r->start->tasks};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
     EG_TRY(eg_task_ends(p, r, &c.task_end, &c.n_ends));
-    for (int64_t t = 0; t < r->n_tasks; t++, n++) {
+    for (int64_t t = 0; t < r->start->tasks; t++, n++) {
         line[n].name = eg_arena_text(&p->arena, "task %" PRId64, t + 1);
         EG_TRY(line[n].name ? EG_OK : EG_ENOMEM);
-        line[n].colour = eg_colour_task(t, r->n_tasks);
+        line[n].colour = eg_colour_task(t, r->start->tasks);
         line[n].since = accuracy_since(r, t, c.task_end, c.n_ends);
         EG_TRY(accuracy_points(p, g, t, false, &line[n]));
     }
@@ -106,7 +107,7 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     EG_TRY(accuracy_points(p, g, EG_MEAN, true, &line[n++]));
     c.line = line;
     c.n = n;
-    c.x1 = (double)r->n_rounds;
+    c.x1 = (double)r->start->rounds;
     c.x_name = c.x_item = "round";
     c.description = "Lines of test accuracy, one for each task and a thick one for the mean "
                     "over the tasks learned so far. The table below holds the numbers.";
@@ -153,14 +154,14 @@ eg_status eg_chart_compare(eg_page *p)
         line[i].colour = eg_colour_label(i);
         line[i].dash = eg_dash_label(i);
         EG_TRY(accuracy_points(p, &g->group[i], EG_MEAN, true, &line[i]));
-        if (g->group[i].run[0]->n_rounds > longest->run[0]->n_rounds)
+        if (g->group[i].run[0]->start->rounds > longest->run[0]->start->rounds)
             longest = &g->group[i];
     }
     EG_TRY(eg_task_ends(p, longest->run[0], &c.task_end, &c.n_ends));
-    c.n_tasks = longest->run[0]->n_tasks;
+    c.n_tasks = longest->run[0]->start->tasks;
     c.line = line;
     c.n = g->n;
-    c.x1 = (double)longest->run[0]->n_rounds;
+    c.x1 = (double)longest->run[0]->start->rounds;
     c.x_name = c.x_item = "round";
     c.description = "One line a label: the mean over its seeds, in a band of one standard "
                     "deviation. The table below holds the numbers.";
@@ -203,12 +204,12 @@ eg_status eg_chart_final(eg_page *p)
     eg_line_chart c = {.chart = "final", .title = "What is left of each task at the end"};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
     for (size_t i = 0; i < g->n; i++) {
-        int64_t n = g->group[i].run[0]->n_tasks;
+        int64_t n = g->group[i].run[0]->start->tasks;
         eg_point *q = eg_arena_alloc(&p->arena, (size_t)n * sizeof *q);
         EG_TRY(q ? EG_OK : EG_ENOMEM);
         for (int64_t t = 0; t < n; t++) {
             eg_spread s = final_acc(&g->group[i], t);
-            q[n - 1 - t] = (eg_point){(double)(n - 1 - t), s.mean, s.sd};
+            q[n - 1 - t] = eg_point_of((double)(n - 1 - t), s);
         }
         line[i] = (eg_line){.name = g->group[i].title, .point = q, .n = (size_t)n};
         line[i].colour = eg_colour_label(i);

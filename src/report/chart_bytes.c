@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { BYTES_WIDTH = 470, BYTES_HEIGHT = 250, BYTES_BINS = 80, BYTES_ROWS = 200 };
 
@@ -19,15 +18,15 @@ typedef struct bytes_bin {
 /* Rounds put together so that at most BYTES_BINS bars are drawn. */
 static size_t bytes_bins(const eg_runlog *r, bytes_bin *bin, bool sum)
 {
-    size_t size = (r->n_round + BYTES_BINS - 1) / BYTES_BINS, n = 0;
+    size_t size = (r->log->n_round + BYTES_BINS - 1) / BYTES_BINS, n = 0;
     double up = 0, down = 0;
-    for (size_t i = 0; i < r->n_round; i += size, n++) {
-        size_t end = i + size < r->n_round ? i + size : r->n_round;
-        bytes_bin b = {.first = (double)r->round[i].round,
-                       .last = (double)r->round[end - 1].round};
+    for (size_t i = 0; i < r->log->n_round; i += size, n++) {
+        size_t end = i + size < r->log->n_round ? i + size : r->log->n_round;
+        bytes_bin b = {.first = (double)r->log->round[i].round,
+                       .last = (double)r->log->round[end - 1].round};
         for (size_t k = i; k < end; k++) {
-            b.up += isnan(r->round[k].bytes_up) ? 0 : r->round[k].bytes_up;
-            b.down += isnan(r->round[k].bytes_down) ? 0 : r->round[k].bytes_down;
+            b.up += (double)r->log->round[k].bytes_up;
+            b.down += (double)r->log->round[k].bytes_down;
         }
         up += b.up;
         down += b.down;
@@ -36,35 +35,6 @@ static size_t bytes_bins(const eg_runlog *r, bytes_bin *bin, bool sum)
         bin[n].down = sum ? down : b.down / (double)(end - i);
     }
     return n;
-}
-
-/* "20.0 MB" as "20 MB". */
-static void bytes_trim(char *text)
-{
-    char *dot = strchr(text, '.'), *unit = strchr(text, ' '), *end = unit;
-    if (!dot || !unit)
-        return;
-    while (end[-1] == '0')
-        end--;
-    memmove(end[-1] == '.' ? end - 1 : end, unit, strlen(unit) + 1);
-}
-
-static void bytes_axis(eg_page *p, const eg_frame *m)
-{
-    double step = eg_svg_step(m->y1 - m->y0, 6);
-    int first = (int)ceil(m->y0 / step), last = (int)floor(m->y1 / step + 1e-9);
-    for (int k = first; k <= last; k++) {
-        char text[32];
-        double y = k * step;
-        bool zero = k == 0;
-        eg_show_bytes(text, zero ? 0 : fabs(y));
-        bytes_trim(text);
-        fprintf(p->f,
-                "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/><text class=\"dim end\" x=\"%.1f\" "
-                "y=\"%.1f\">%s</text>\n",
-                zero ? "axis" : "grid", m->left, eg_frame_y(m, y), m->right, m->left - 6,
-                eg_frame_y(m, y) + 4, text);
-    }
 }
 
 static void bytes_bar(eg_page *p, const eg_frame *m, const bytes_bin *b, bool down)
@@ -130,15 +100,15 @@ static void bytes_table(eg_page *p, const eg_runlog *r)
     eg_cell_head(p, "down");
     eg_cell_head(p, "in all");
     fprintf(p->f, "</tr>\n");
-    for (size_t i = 0; i < r->n_round; i++) {
-        up += isnan(r->round[i].bytes_up) ? 0 : r->round[i].bytes_up;
-        down += isnan(r->round[i].bytes_down) ? 0 : r->round[i].bytes_down;
-        if (i % (r->n_round / BYTES_ROWS + 1) != 0 && i + 1 < r->n_round)
+    for (size_t i = 0; i < r->log->n_round; i++) {
+        up += (double)r->log->round[i].bytes_up;
+        down += (double)r->log->round[i].bytes_down;
+        if (i % (r->log->n_round / BYTES_ROWS + 1) != 0 && i + 1 < r->log->n_round)
             continue;
         fprintf(p->f, "<tr>");
-        eg_cell_head(p, "%" PRId64, r->round[i].round);
-        eg_cell_bytes(p, r->round[i].bytes_up);
-        eg_cell_bytes(p, r->round[i].bytes_down);
+        eg_cell_head(p, "%" PRId64, r->log->round[i].round);
+        eg_cell_bytes(p, (double)r->log->round[i].bytes_up);
+        eg_cell_bytes(p, (double)r->log->round[i].bytes_down);
         eg_cell_bytes(p, up + down);
         fprintf(p->f, "</tr>\n");
     }
@@ -147,14 +117,14 @@ static void bytes_table(eg_page *p, const eg_runlog *r)
 eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
 {
     const eg_runlog *r = g->run[0];
-    bytes_bin *bin = eg_arena_alloc(&p->arena, (r->n_round + 1) * sizeof *bin);
+    bytes_bin *bin = eg_arena_alloc(&p->arena, (r->log->n_round + 1) * sizeof *bin);
     EG_TRY(bin ? EG_OK : EG_ENOMEM);
     size_t n = bytes_bins(r, bin, false);
     if (n == 0)
         return EG_OK;
     eg_frame m = {
         .left = 62, .right = BYTES_WIDTH - 72, .top = 12, .bottom = BYTES_HEIGHT - 46};
-    m.x1 = (double)r->n_rounds;
+    m.x1 = (double)r->start->rounds;
     for (size_t i = 0; i < n; i++) {
         m.y1 = fmax(m.y1, bin[i].up);
         m.y0 = fmin(m.y0, -bin[i].down);
@@ -165,7 +135,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
         p, "bytes", BYTES_WIDTH, BYTES_HEIGHT, "Bytes a round",
         "Bars of bytes sent up, above the line, and down, below it. The table below holds "
         "the numbers.");
-    bytes_axis(p, &m);
+    eg_svg_axis(p, &m, EG_BYTES);
     eg_svg_numbers(p, &m, "round");
     bytes_rounds(p, &m, bin, n);
     eg_svg_close(p);
@@ -179,7 +149,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
     eg_svg_open(p, "bytes-total", BYTES_WIDTH, BYTES_HEIGHT, "Bytes in all",
                 "Areas of all bytes sent until a round. The table of bytes a round holds the "
                 "numbers.");
-    bytes_axis(p, &m);
+    eg_svg_axis(p, &m, EG_BYTES);
     eg_svg_numbers(p, &m, "round");
     bytes_area(p, &m, bin, n, false);
     bytes_area(p, &m, bin, n, true);

@@ -28,12 +28,12 @@ typedef struct clients {
 static eg_status clients_init(clients *c)
 {
     const eg_runlog *r = c->r;
-    c->a_row = (r->n_clients + CLIENTS_ROWS - 1) / CLIENTS_ROWS;
-    c->a_column = (r->n_rounds + CLIENTS_COLUMNS - 1) / CLIENTS_COLUMNS;
-    c->rows = (r->n_clients + c->a_row - 1) / c->a_row;
-    c->columns = (r->n_rounds + c->a_column - 1) / c->a_column;
+    c->a_row = (r->start->clients + CLIENTS_ROWS - 1) / CLIENTS_ROWS;
+    c->a_column = (r->start->rounds + CLIENTS_COLUMNS - 1) / CLIENTS_COLUMNS;
+    c->rows = (r->start->clients + c->a_row - 1) / c->a_row;
+    c->columns = (r->start->rounds + c->a_column - 1) / c->a_column;
     size_t cells = (size_t)(c->rows * c->columns) * sizeof(int64_t);
-    size_t all = (size_t)r->n_clients * sizeof(int64_t);
+    size_t all = (size_t)r->start->clients * sizeof(int64_t);
     c->took = eg_arena_alloc(&c->p->arena, cells);
     c->took_by = eg_arena_alloc(&c->p->arena, all);
     c->left_by = eg_arena_alloc(&c->p->arena, all);
@@ -47,27 +47,27 @@ static int64_t clients_cell(const clients *c, int64_t client, int64_t round)
 }
 
 /* A round names all clients that were asked; those left out of it did not take part. Rounds and
- * notes are both in order. */
+ * losses are both in order. */
 static void clients_count(clients *c)
 {
     const eg_runlog *r = c->r;
-    const eg_runlog_note *note = r->note, *end = r->note + r->n_note;
-    for (size_t i = 0; i < r->n_round; i++) {
-        int64_t round = r->round[i].round;
-        for (; note < end && note->round <= round; note++)
-            if (note->client >= 0)
-                c->out_of[note->client] = note->round;
-        for (int64_t k = 0; k < r->round[i].n_clients; k++) {
-            int64_t client = r->round[i].client[k];
+    const eg_loss_event *loss = r->log->loss, *end = r->log->loss + r->log->n_loss;
+    for (size_t i = 0; i < r->log->n_round; i++) {
+        int64_t round = r->log->round[i].round;
+        for (; loss < end && loss->round <= round; loss++)
+            if (loss->client >= 0)
+                c->out_of[loss->client] = loss->round;
+        for (size_t k = 0; k < r->log->round[i].n_clients; k++) {
+            int64_t client = r->log->round[i].clients[k];
             if (c->out_of[client] == round)
                 continue;
             c->took[clients_cell(c, client, round)]++;
             c->took_by[client]++;
         }
     }
-    for (size_t i = 0; i < r->n_note; i++)
-        if (r->note[i].client >= 0)
-            c->left_by[r->note[i].client]++;
+    for (size_t i = 0; i < r->log->n_loss; i++)
+        if (r->log->loss[i].client >= 0)
+            c->left_by[r->log->loss[i].client]++;
 }
 
 /* How much of a cell took part, in quarters. */
@@ -81,7 +81,7 @@ static int clients_level(const clients *c, int64_t row, int64_t column)
 static void clients_name(FILE *f, const clients *c, int64_t row)
 {
     int64_t first = row * c->a_row, last = first + c->a_row - 1;
-    last = last < c->r->n_clients ? last : c->r->n_clients - 1;
+    last = last < c->r->start->clients ? last : c->r->start->clients - 1;
     if (first == last)
         fprintf(f, "client %" PRId64, first);
     else
@@ -93,7 +93,7 @@ static void clients_bar(const clients *c, int64_t row, int64_t from, int64_t to,
 {
     FILE *f = c->p->f;
     int64_t first = from * c->a_column + 1, last = to * c->a_column;
-    last = last < c->r->n_rounds ? last : c->r->n_rounds;
+    last = last < c->r->start->rounds ? last : c->r->start->rounds;
     double x = eg_frame_x(&c->m, (double)(first - 1)), right = eg_frame_x(&c->m, (double)last);
     fprintf(f,
             "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
@@ -113,7 +113,8 @@ static void clients_task(const clients *c, size_t task)
     int64_t begin = task ? (c->end[task - 1] + c->a_column - 1) / c->a_column : 0;
     int64_t stop = (c->end[task] + c->a_column - 1) / c->a_column;
     fprintf(c->p->f, "<g ");
-    eg_svg_colour(c->p->f, eg_colour_task((int64_t)task % c->r->n_tasks, c->r->n_tasks));
+    eg_svg_colour(c->p->f,
+                  eg_colour_task((int64_t)task % c->r->start->tasks, c->r->start->tasks));
     fprintf(c->p->f, ">");
     for (int64_t row = 0; row < c->rows; row++)
         for (int64_t k = begin, to; k < stop; k = to) {
@@ -136,7 +137,7 @@ static void clients_row_names(const clients *c)
         if (row % stride == 0)
             fprintf(c->p->f, "<text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%" PRId64 "</text>",
                     c->m.left - 8, y + 4, row * c->a_row);
-        if (c->a_row == 1 && c->step >= 11 && c->r->n_round > 0)
+        if (c->a_row == 1 && c->step >= 11 && c->r->log->n_round > 0)
             fprintf(c->p->f, "<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">%" PRId64 "</text>",
                     c->m.right + 10, y + 4, c->took_by[row]);
     }
@@ -148,25 +149,25 @@ static void clients_row_names(const clients *c)
     fputc('\n', c->p->f);
 }
 
-static void clients_notes(const clients *c)
+static void clients_losses(const clients *c)
 {
     FILE *f = c->p->f;
-    for (size_t i = 0; i < c->r->n_note; i++) {
-        const eg_runlog_note *note = &c->r->note[i];
-        double x = eg_frame_x(&c->m, (double)note->round - 0.5);
+    for (size_t i = 0; i < c->r->log->n_loss; i++) {
+        const eg_loss_event *loss = &c->r->log->loss[i];
+        double x = eg_frame_x(&c->m, (double)loss->round - 0.5);
         fprintf(f, "<g class=\"bad\"><title>");
-        if (note->client < 0) {
-            fprintf(f, "round %" PRId64 " skipped: ", note->round);
-            eg_html_text(f, note->why);
+        if (loss->client < 0) {
+            fprintf(f, "round %" PRId64 " skipped: ", loss->round);
+            eg_html_text(f, loss->why);
             fprintf(f, "</title><path d=\"M%.1f %.1fV%.1f\"/></g>\n", x, c->m.top, c->m.bottom);
             continue;
         }
-        int64_t row = note->client / c->a_row;
+        int64_t row = loss->client / c->a_row;
         double y = c->m.top + ((double)row + 0.5) * c->step;
         double a = fmin(4, c->step / 2 - 1);
-        fprintf(f, "client %" PRId64 " left out of round %" PRId64 ": ", note->client,
-                note->round);
-        eg_html_text(f, note->why);
+        fprintf(f, "client %" PRId64 " left out of round %" PRId64 ": ", loss->client,
+                loss->round);
+        eg_html_text(f, loss->why);
         fprintf(f, "</title><path d=\"M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f\"/></g>\n", x - a,
                 y - a, 2 * a, 2 * a, -2 * a, -2 * a, 2 * a);
     }
@@ -180,23 +181,23 @@ static void clients_table(const clients *c)
     eg_cell_head(p, "rounds taken part");
     eg_cell_head(p, "left out");
     fprintf(p->f, "</tr>\n");
-    for (int64_t k = 0; k < c->r->n_clients && k < CLIENTS_LISTED; k++) {
+    for (int64_t k = 0; k < c->r->start->clients && k < CLIENTS_LISTED; k++) {
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, k);
         eg_cell_count(p, c->took_by[k]);
         eg_cell_count(p, c->left_by[k]);
         fprintf(p->f, "</tr>\n");
     }
-    if (c->r->n_clients > CLIENTS_LISTED)
+    if (c->r->start->clients > CLIENTS_LISTED)
         fprintf(p->f, "<tr><td colspan=\"3\">and %" PRId64 " more</td></tr>\n",
-                c->r->n_clients - CLIENTS_LISTED);
+                c->r->start->clients - CLIENTS_LISTED);
 }
 
 static const char *clients_sentence(const clients *c)
 {
     int64_t out = 0, skipped = 0;
-    for (size_t i = 0; i < c->r->n_note; i++)
-        *(c->r->note[i].client >= 0 ? &out : &skipped) += 1;
+    for (size_t i = 0; i < c->r->log->n_loss; i++)
+        *(c->r->log->loss[i].client >= 0 ? &out : &skipped) += 1;
     const char *text = eg_arena_text(
         &c->p->arena,
         "A bar is a client taking part, in the colour of the current task; a cross is one left "
@@ -213,22 +214,19 @@ eg_status eg_chart_clients(eg_page *p, const eg_group *g)
     clients_count(&c);
     c.step = fmin(20, fmax(300 / (double)c.rows, 6));
     c.m = (eg_frame){.left = 62, .right = CLIENTS_WIDTH - 60, .top = 40, .y1 = 1};
-    c.m.x1 = (double)c.r->n_rounds;
+    c.m.x1 = (double)c.r->start->rounds;
     c.m.bottom = c.m.top + (double)c.rows * c.step + 4;
-    const char *heading =
-        g->n == 1 ? "Who took part"
-                  : eg_arena_text(&p->arena, "Who took part, seed %" PRId64, c.r->seed);
-    eg_figure_open(p, heading ? heading : "", clients_sentence(&c));
+    eg_figure_open(p, eg_figure_of_seed(p, g, "Who took part"), clients_sentence(&c));
     eg_svg_open(
         p, "clients", CLIENTS_WIDTH, c.m.bottom + 44, "Clients over rounds",
         "A row for each client, or for several, with a bar for every round it took part "
         "in. The table below counts them.");
     clients_row_names(&c);
     eg_svg_numbers(p, &c.m, "round");
-    eg_svg_tasks(p, &c.m, c.end, c.n_ends, c.r->n_tasks);
+    eg_svg_tasks(p, &c.m, c.end, c.n_ends, c.r->start->tasks);
     for (size_t i = 0; i < c.n_ends; i++)
         clients_task(&c, i);
-    clients_notes(&c);
+    clients_losses(&c);
     eg_svg_close(p);
     eg_figure_table(p, "rounds by client");
     clients_table(&c);

@@ -1,4 +1,4 @@
-/* chart_lines.c - lines of fractions with bands, named where they end.
+/* chart_lines.c - lines with bands, named where they end.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "report/chart.h"
@@ -8,30 +8,42 @@
 enum {
     LINES_WIDTH = 960,
     LINES_HEIGHT = 400,
+    LINES_SMALL_WIDTH = 470,
+    LINES_SMALL_HEIGHT = 250,
     LINES_FOOT = 46,
     LINES_DOTS = 32,
     LINES_TIPS = 3000
 };
 
 /* The room for names at the right. */
-static const double lines_room_least = 150, lines_room_most = 280;
+static const double lines_room_least = 150, lines_room_most = 280, lines_room_small = 104;
+
+eg_point eg_point_of(double x, eg_spread s)
+{
+    return (eg_point){x, s.mean, s.mean - s.sd, s.mean + s.sd};
+}
+
+/* Where the ends of a band are drawn: at its line, where there is none. */
+static double lines_edge(const eg_frame *m, const eg_point *q, bool high)
+{
+    double edge = high ? q->high : q->low;
+    return eg_frame_y(m, fmin(m->y1, fmax(m->y0, isnan(edge) ? q->y : edge)));
+}
 
 static void lines_band(FILE *f, const eg_frame *m, const eg_line *l)
 {
     bool any = false;
     for (size_t i = 0; i < l->n; i++)
-        any = any || l->point[i].sd > 0;
+        any = any || l->point[i].high > l->point[i].low;
     if (!any)
         return;
     fprintf(f, "<path class=\"band\" d=\"");
     const char *command = "M";
     for (size_t k = 0; k < 2 * l->n; k++) { /* along the top, back along the bottom */
         const eg_point *q = &l->point[k < l->n ? k : 2 * l->n - 1 - k];
-        double sd = isnan(q->sd) ? 0 : q->sd, y = k < l->n ? q->y + sd : q->y - sd;
         if (isnan(q->y))
             continue;
-        fprintf(f, "%s%.1f %.1f", command, eg_frame_x(m, q->x),
-                eg_frame_y(m, fmin(m->y1, fmax(m->y0, y))));
+        fprintf(f, "%s%.1f %.1f", command, eg_frame_x(m, q->x), lines_edge(m, q, k < l->n));
         command = "L";
     }
     fprintf(f, "Z\"/>");
@@ -56,15 +68,20 @@ static void lines_path(FILE *f, const eg_frame *m, const eg_line *l, bool before
     fprintf(f, "\"/>");
 }
 
+/* "er, round 3: 61.2 ± 0.4 %", or "0.31, from 0.2 to 0.5". */
 static void lines_tip(FILE *f, const eg_line_chart *c, const eg_line *l, const eg_point *q)
 {
-    char mean[32], sd[32];
-    eg_show_percent(mean, q->y);
-    eg_show_percent(sd, q->sd);
+    char mean[32], low[32], high[32];
+    bool spread = !c->range || *c->range != 'f';
+    eg_show_unit(mean, c->unit, q->y);
+    eg_show_unit(low, c->unit, spread ? q->high - q->y : q->low);
+    eg_show_unit(high, c->unit, q->high);
     fprintf(f, "<title>");
     eg_html_text(f, l->name);
     fprintf(f, ", %s %.0f: %s", c->x_item, q->x, mean);
-    fprintf(f, isnan(q->sd) ? " %%</title>" : " ± %s %%</title>", sd);
+    if (!isnan(q->high))
+        fprintf(f, spread ? " ± %s" : ", from %s to %s", low, high);
+    fprintf(f, "%s</title>", c->unit == EG_PERCENT ? " %" : "");
 }
 
 static void lines_dots(FILE *f, const eg_frame *m, const eg_line_chart *c, const eg_line *l)
@@ -110,8 +127,8 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
         if (i == 0 || l->point[i - 1].x < l->since)
             continue;
         char value[32];
-        eg_show_percent(value, l->point[i - 1].y);
-        const char *text = eg_arena_text(&p->arena, "%s  %s", value, l->name);
+        eg_show_unit(value, c->unit, l->point[i - 1].y);
+        const char *text = eg_arena_text(&p->arena, "%s  %s", value, c->small ? "" : l->name);
         if (text)
             labels[n++] = (eg_label){eg_frame_x(m, l->point[i - 1].x),
                                      eg_frame_y(m, l->point[i - 1].y),
@@ -121,13 +138,15 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
                                      l->dash};
     }
     if (labels)
-        eg_svg_labels(p, m, LINES_WIDTH, labels, n);
+        eg_svg_labels(p, m, c->small ? LINES_SMALL_WIDTH : LINES_WIDTH, labels, n);
 }
 
 static double lines_room(const eg_line_chart *c)
 {
     double number = eg_svg_label_width("00.0  ", 0) - eg_svg_label_width("", 0);
     double room = lines_room_least;
+    if (c->small)
+        return lines_room_small;
     for (size_t i = 0; i < c->n; i++)
         room = fmax(room, number + eg_svg_label_width(c->line[i].name, c->line[i].dash));
     return fmin(room, lines_room_most);
@@ -139,22 +158,44 @@ static double lines_height(const eg_line_chart *c, double top)
     size_t strong = 0;
     for (size_t i = 0; i < c->n; i++)
         strong += c->line[i].strong;
-    return fmax(LINES_HEIGHT, top + (double)(strong * EG_LABEL_GAP) + LINES_FOOT);
+    return fmax(c->small ? LINES_SMALL_HEIGHT : LINES_HEIGHT,
+                top + (double)(strong * EG_LABEL_GAP) + LINES_FOOT);
+}
+
+/* The axis spans lines and bands. */
+static void lines_fit(eg_frame *m, const eg_line_chart *c)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = 0; i < c->line[k].n; i++) {
+            const eg_point *q = &c->line[k].point[i];
+            if (isnan(q->y))
+                continue;
+            low = fmin(low, fmin(q->y, q->low)); /* fmin passes over what is no number */
+            high = fmax(high, fmax(q->y, q->high));
+        }
+    if (c->unit == EG_PERCENT) { /* a deviation may reach beyond what there can be */
+        low = fmax(low, 0);
+        high = fmin(high, 1);
+    }
+    eg_axis_fit(m, c->unit, low, high);
 }
 
 void eg_chart_lines(eg_page *p, const eg_line_chart *c)
 {
-    eg_frame m = {.left = 46, .right = LINES_WIDTH - lines_room(c), .top = c->n_ends ? 40 : 14};
+    double width = c->small ? LINES_SMALL_WIDTH : LINES_WIDTH;
+    eg_frame m = {.left = c->small ? 56 : 50, .right = width - lines_room(c)};
+    m.top = c->n_ends ? 40 : 14;
     double height = lines_height(c, m.top);
     m.bottom = height - LINES_FOOT;
     m.x0 = c->x0;
     m.x1 = c->x1 > c->x0 ? c->x1 : c->x0 + 1;
-    m.y1 = 1;
+    lines_fit(&m, c);
     size_t tips = 0;
     for (size_t i = 0; i < c->n; i++)
         tips += c->line[i].n;
-    eg_svg_open(p, c->chart, LINES_WIDTH, height, c->title, c->description);
-    eg_svg_percents(p, &m);
+    eg_svg_open(p, c->chart, width, height, c->title, c->description);
+    eg_svg_axis(p, &m, c->unit);
     eg_svg_numbers(p, &m, c->x_name);
     if (c->n_ends)
         eg_svg_tasks(p, &m, c->task_end, c->n_ends, c->n_tasks);

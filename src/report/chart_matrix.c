@@ -61,7 +61,7 @@ static void matrix_table(eg_page *p, const eg_group *g)
     const eg_runlog *r = g->run[0];
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "after task");
-    for (int64_t t = 0; t < r->n_tasks; t++)
+    for (int64_t t = 0; t < r->start->tasks; t++)
         eg_cell_head(p, "task %" PRId64, t + 1);
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < r->n_row; i++) {
@@ -69,7 +69,7 @@ static void matrix_table(eg_page *p, const eg_group *g)
             continue;
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, r->row[i].period);
-        for (int64_t t = 0; t < r->n_tasks; t++)
+        for (int64_t t = 0; t < r->start->tasks; t++)
             eg_cell_spread(p, eg_group_acc(g, r->row[i].round, t));
         fprintf(p->f, "</tr>\n");
     }
@@ -83,7 +83,7 @@ void eg_chart_matrix(eg_page *p, const eg_group *g)
         rows += r->row[i].task_end;
     if (rows == 0)
         return;
-    double w = (MATRIX_WIDTH - MATRIX_LEFT - 4) / (double)r->n_tasks;
+    double w = (MATRIX_WIDTH - MATRIX_LEFT - 4) / (double)r->start->tasks;
     double h = fmin(fmax(w, 4), fmin(46, fmax(290 / (double)rows, 3)));
     double y = MATRIX_TOP;
     eg_figure_open(
@@ -94,14 +94,14 @@ void eg_chart_matrix(eg_page *p, const eg_group *g)
                 "Accuracy matrix in percent",
                 "A heat map: rows are the ends of tasks, columns the tasks tested. The table "
                 "below holds the numbers.");
-    matrix_numbers(p, r->n_tasks, w, h, rows);
+    matrix_numbers(p, r->start->tasks, w, h, rows);
     for (size_t i = 0; i < r->n_row; i++) {
         if (!r->row[i].task_end)
             continue;
-        for (int64_t t = 0; t < r->n_tasks; t++)
+        for (int64_t t = 0; t < r->start->tasks; t++)
             matrix_cell(p, &r->row[i], t, eg_group_acc(g, r->row[i].round, t).mean,
                         (matrix_box){MATRIX_LEFT + (double)t * w, y, w, h},
-                        r->learned[t] == r->row[i].period);
+                        r->start->learned[t] == r->row[i].period);
         y += h;
     }
     eg_svg_close(p);
@@ -118,7 +118,7 @@ static void forgetting_bar(eg_page *p, const eg_group *g, const eg_frame *m, int
     const eg_runlog_row *last = eg_runlog_last(r);
     double now = eg_group_acc(g, last->round, task).mean, fall = eg_group_fall(g, task).mean;
     char now_text[32], fall_text[32], gap_text[32];
-    bool learned = r->learned[task] > 0 && r->learned[task] <= last->period;
+    bool learned = r->start->learned[task] > 0 && r->start->learned[task] <= last->period;
     if (isnan(now))
         return;
     eg_show_percent(now_text, now);
@@ -131,7 +131,7 @@ static void forgetting_bar(eg_page *p, const eg_group *g, const eg_frame *m, int
     fprintf(p->f,
             "</title><text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%s%" PRId64 "</text><g ",
             m->left - 8, y + h / 2 + 4, h >= 14 ? "task " : "", task + 1);
-    eg_svg_colour(p->f, eg_colour_task(task, r->n_tasks));
+    eg_svg_colour(p->f, eg_colour_task(task, r->start->tasks));
     fprintf(p->f,
             "><rect class=\"fill\" rx=\"2\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
             "height=\"%.1f\"/></g>",
@@ -161,7 +161,7 @@ static void forgetting_table(eg_page *p, const eg_group *g)
     eg_cell_head(p, "at the end");
     eg_cell_head(p, "fall from its best");
     fprintf(p->f, "</tr>\n");
-    for (int64_t t = 0; t < r->n_tasks; t++) {
+    for (int64_t t = 0; t < r->start->tasks; t++) {
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, t + 1);
         eg_cell_spread(p, eg_group_acc(g, eg_runlog_last(r)->round, t));
@@ -176,9 +176,9 @@ void eg_chart_forgetting(eg_page *p, const eg_group *g)
     const eg_runlog_row *last = eg_runlog_last(r);
     if (!last)
         return;
-    double step = fmin(44, fmax(290 / (double)r->n_tasks, 8)), h = step * 0.68;
+    double step = fmin(44, fmax(290 / (double)r->start->tasks, 8)), h = step * 0.68;
     eg_frame m = {.left = MATRIX_LEFT, .right = MATRIX_WIDTH - 56, .top = 16, .x1 = 1, .y1 = 1};
-    m.bottom = m.top + step * (double)r->n_tasks + 4;
+    m.bottom = m.top + step * (double)r->start->tasks + 4;
     eg_figure_open(
         p, "Forgetting by task",
         "Solid: accuracy at the end. Outlined, and as a number: how many points the task has "
@@ -193,7 +193,7 @@ void eg_chart_forgetting(eg_page *p, const eg_group *g)
                 "y=\"%.1f\">%d%s</text>\n",
                 k ? "grid" : "axis", eg_frame_x(&m, k / 100.0), m.top - 4, m.bottom,
                 eg_frame_x(&m, k / 100.0), m.bottom + 16, k, k == 100 ? " %" : "");
-    for (int64_t t = 0; t < r->n_tasks; t++)
+    for (int64_t t = 0; t < r->start->tasks; t++)
         forgetting_bar(p, g, &m, t, m.top + (double)t * step + (step - h) / 2, h);
     eg_svg_close(p);
     eg_figure_table(p, "percent and points");

@@ -30,6 +30,15 @@ void eg_figure_close(eg_page *p)
     p->in_table = false;
 }
 
+const char *eg_figure_of_seed(eg_page *p, const eg_group *g, const char *heading)
+{
+    if (g->n == 1)
+        return heading;
+    const char *text =
+        eg_arena_text(&p->arena, "%s, seed %" PRId64, heading, g->run[0]->start->seed);
+    return text ? text : heading;
+}
+
 void eg_cell_head(eg_page *p, const char *format, ...)
 {
     va_list args;
@@ -65,5 +74,12 @@ void eg_cell_bytes(eg_page *p, double bytes)
 {
     char text[32];
     eg_show_bytes(text, bytes);
+    fprintf(p->f, "<td>%s</td>", text);
+}
+
+void eg_cell_number(eg_page *p, double x)
+{
+    char text[32];
+    eg_show_unit(text, EG_NUMBER, x);
     fprintf(p->f, "<td>%s</td>", text);
 }

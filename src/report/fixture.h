@@ -15,6 +15,7 @@ typedef struct fixture {
     const char *name, *label, *lr; /* lr NULL: 0.05 */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
     int64_t skipped; /* this round, 0: none; all its uploads are left out */
+    bool notes;      /* every client notes its drift, the server its step */
     double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task; /* evaluate at the ends of tasks only */
     bool local;      /* every client evaluates for itself, the server does not */
@@ -44,13 +45,25 @@ static inline double fixture_acc(const fixture *s, int64_t round, int64_t task)
     return fmin(1, fmax(0, value + 0.04 * noise));
 }
 
-static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_t who)
+static inline void fixture_who(FILE *f, int64_t who)
 {
-    fprintf(f, "{\"event\":\"eval\",\"round\":%" PRId64 ",\"who\":", round);
     if (who < 0)
         fprintf(f, "\"server\"");
     else
         fprintf(f, "%" PRId64, who);
+}
+
+static inline void fixture_note(FILE *f, int64_t round, int64_t who, double value)
+{
+    fprintf(f, "{\"event\":\"note\",\"round\":%" PRId64 ",\"who\":", round);
+    fixture_who(f, who);
+    fprintf(f, ",\"name\":\"%s\",\"value\":%.6f}\n", who < 0 ? "server step" : "drift", value);
+}
+
+static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_t who)
+{
+    fprintf(f, "{\"event\":\"eval\",\"round\":%" PRId64 ",\"who\":", round);
+    fixture_who(f, who);
     bool end = round > 0 && round % s->rounds_a_task == 0;
     fprintf(f, ",\"task_end\":%s,\"full\":%s", end ? "true" : "false", end ? "true" : "false");
     for (int k = 0; k < 3; k++) {
@@ -59,12 +72,14 @@ static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_
         for (int64_t t = 0; t < s->tasks; t++) {
             double a = fixture_acc(s, round, t);
             if (k == 2)
-                fprintf(f, "%s1000", t ? "," : "");
+                fprintf(f, "%s10000", t ? "," : "");
             else
                 fprintf(f, "%s%.4f", t ? "," : "", k ? 0.5 + a / 2 : a);
         }
         fprintf(f, "]");
     }
+    if (s->local && round > 0)
+        fprintf(f, ",\"met\":%" PRId64, round * (100 + who));
     fprintf(f, "}\n");
 }
 
@@ -103,6 +118,10 @@ static inline void fixture_round(FILE *f, const fixture *s, int64_t round)
     if (round == s->skipped)
         fprintf(f, "{\"event\":\"skipped\",\"round\":%" PRId64 ",\"why\":\"too few\"}\n",
                 round);
+    for (int64_t i = 0; s->notes && i < n; i++)
+        fixture_note(f, round, chosen[i], fixture_draw(s, round, 5000 + chosen[i]));
+    if (s->notes)
+        fixture_note(f, round, -1, 1 / (double)round);
     fprintf(f, "{\"event\":\"round\",\"round\":%" PRId64 ",\"clients\":[", round);
     for (int64_t i = 0; i < n; i++)
         fprintf(f, "%s%" PRId64, i ? "," : "", chosen[i]);
@@ -121,35 +140,6 @@ static inline char *fixture_quoted(const char *text)
     assert_ok(eg_json_print(v, 0, &out, NULL));
     eg_json_free(v);
     return out;
-}
-
-static inline void fixture_summary(const fixture *s, const char *folder)
-{
-    char text[2048];
-    int64_t rounds = s->tasks * s->rounds_a_task;
-    double sum = 0, fall = 0;
-    for (int64_t t = 0; t < s->tasks; t++) {
-        sum += fixture_acc(s, rounds, t);
-        if (t + 1 < s->tasks)
-            fall += fixture_acc(s, (t + 1) * s->rounds_a_task, t) - fixture_acc(s, rounds, t);
-    }
-    fall /= s->tasks > 1 ? (double)(s->tasks - 1) : 1;
-    double acc = sum / (double)s->tasks;
-    char *name = fixture_quoted(s->name), *label = fixture_quoted(s->label);
-    int n = snprintf(
-        text, sizeof text,
-        "{\"name\":%s,\"label\":%s,\"seed\":%" PRId64
-        ",\"method\":[\"fedavg\"],\"acc_final\":%.6f,\"acc_task_il\":%.6f,\"aia\":%.6f,"
-        "\"forgetting\":%.6f,\"bwt\":%.6f,\"fwt\":null,\"bytes_up\":%" PRId64
-        ",\"bytes_down\":%" PRId64 ",\"seconds\":%.2f,\"peak_rss_bytes\":48234496,"
-        "\"rounds\":%" PRId64 ",\"params_sha256\":\"ab12\"}\n",
-        name, label, s->seed, acc, 0.5 + acc / 2, fmin(1, acc * 1.1), fall, -fall,
-        rounds * s->chosen * 178000, rounds * s->chosen * 176000, 0.25 * (double)rounds,
-        rounds);
-    free(name);
-    free(label);
-    assert_true(n < (int)sizeof text);
-    files_write(folder, "summary.json", text, (size_t)n);
 }
 
 static const char fixture_config[] =
@@ -198,7 +188,7 @@ static inline void fixture_write(const fixture *s, const char *folder)
     assert_int_equal(fclose(f), 0);
     fixture_settings(s, folder);
     if (!s->unfinished)
-        fixture_summary(s, folder);
+        files_write(folder, "summary.json", "{}\n", 3);
 }
 
 #endif

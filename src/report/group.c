@@ -10,8 +10,9 @@
 
 static bool group_same(const eg_runlog *a, const eg_runlog *b)
 {
-    return strcmp(a->name, b->name) == 0 && strcmp(a->label, b->label) == 0 &&
-           strcmp(a->config_sha256, b->config_sha256) == 0;
+    return strcmp(a->start->name, b->start->name) == 0 &&
+           strcmp(a->start->label, b->start->label) == 0 &&
+           strcmp(a->start->config_sha256, b->start->config_sha256) == 0;
 }
 
 /* Moves runs[i] behind the others of its group, keeping seeds in order. */
@@ -22,7 +23,7 @@ static void group_place(eg_runlog **runs, size_t i)
     for (size_t k = 0; k < i; k++)
         if (group_same(runs[k], r)) {
             at = k;
-            while (at < i && group_same(runs[at], r) && runs[at]->seed <= r->seed)
+            while (at < i && group_same(runs[at], r) && runs[at]->start->seed <= r->start->seed)
                 at++;
             break;
         }
@@ -34,13 +35,13 @@ static eg_status group_name(eg_groups *g)
 {
     bool names = false;
     for (size_t i = 1; i < g->n_runs; i++)
-        names = names || strcmp(g->runs[i]->name, g->runs[0]->name) != 0;
+        names = names || strcmp(g->runs[i]->start->name, g->runs[0]->start->name) != 0;
     for (eg_group *group = g->group; group < g->group + g->n; group++) {
         bool apart = *group->apart;
         const eg_runlog *r = group->run[0];
-        group->title =
-            eg_arena_text(&g->arena, "%s%s%s%s%s%s", names ? r->name : "", names ? " / " : "",
-                          r->label, apart ? " (" : "", group->apart, apart ? ")" : "");
+        group->title = eg_arena_text(&g->arena, "%s%s%s%s%s%s", names ? r->start->name : "",
+                                     names ? " / " : "", r->start->label, apart ? " (" : "",
+                                     group->apart, apart ? ")" : "");
         if (!group->title)
             return EG_ENOMEM;
     }
@@ -52,9 +53,9 @@ static eg_status group_make(eg_groups *g)
     for (size_t i = 0; i < g->n_runs; i++) {
         eg_runlog *r = g->runs[i];
         if (i > 0 && group_same(g->runs[i - 1], r)) {
-            if (g->runs[i - 1]->seed == r->seed)
+            if (g->runs[i - 1]->start->seed == r->start->seed)
                 return eg_fail(EG_EINVAL, "%s and %s are both seed %" PRId64 " of '%s'",
-                               g->runs[i - 1]->dir, r->dir, r->seed, r->label);
+                               g->runs[i - 1]->dir, r->dir, r->start->seed, r->start->label);
             g->group[g->n - 1].n++;
             continue;
         }
@@ -62,6 +63,44 @@ static eg_status group_make(eg_groups *g)
     }
     EG_TRY(eg_groups_tell_apart(g));
     return group_name(g);
+}
+
+/* The run that others of its experiment and seed are held against; NULL if there is none, or
+ * more than one, with other settings. */
+static const eg_runlog *group_reference(const eg_groups *g, const eg_runlog *of)
+{
+    const eg_runlog *found = NULL;
+    for (size_t i = 0; i < g->n_runs; i++) {
+        const eg_start_event *s = g->runs[i]->start;
+        if (strcmp(s->label, "centralized") != 0 || strcmp(s->name, of->start->name) != 0 ||
+            s->seed != of->start->seed)
+            continue;
+        if (found)
+            return NULL;
+        found = g->runs[i];
+    }
+    return found;
+}
+
+/* Fills in the one value that takes two runs. */
+static eg_status group_regret(const eg_groups *g, eg_runlog *r)
+{
+    const eg_runlog *reference = group_reference(g, r);
+    eg_record *mine, *other;
+    double regret;
+    if (!reference || isnan(r->summary[EG_SUMMARY_aa]) ||
+        isnan(reference->summary[EG_SUMMARY_aa]))
+        return EG_OK;
+    EG_TRY(eg_run_record(r->log, false, &mine));
+    eg_status status = eg_run_record(reference->log, false, &other);
+    if (status == EG_OK) {
+        const eg_metric *ar = eg_metric_find(eg_summary_name(EG_SUMMARY_ar));
+        if (eg_run_value(ar, mine, other, &regret))
+            r->summary[EG_SUMMARY_ar] = regret;
+        eg_record_free(other);
+    }
+    eg_record_free(mine);
+    return status;
 }
 
 static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
@@ -76,9 +115,11 @@ static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
         group_place(g->runs, i);
     }
     for (size_t i = 0; i < g->n_published; i++)
-        if (eg_summary_find(g->published[i].metric) == EG_SUMMARY_N)
-            return eg_fail(EG_EINVAL, "published: there is no metric '%s'",
+        if (!eg_column_find(g->published[i].metric))
+            return eg_fail(EG_EINVAL, "published: the table has no column for '%s'",
                            g->published[i].metric);
+    for (size_t i = 0; i < n; i++)
+        EG_TRY(group_regret(g, g->runs[i]));
     return group_make(g);
 }
 
@@ -160,7 +201,7 @@ eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task)
     group_sum s = {0};
     for (size_t i = 0; i < g->n; i++) {
         const eg_runlog_row *row = eg_runlog_row_at(g->run[i], round);
-        if (row && task < g->run[i]->n_tasks)
+        if (row && task < g->run[i]->start->tasks)
             group_add(&s, task == EG_MEAN      ? row->mean
                           : task == EG_MEAN_IL ? row->mean_il
                                                : row->acc[task]);
@@ -172,8 +213,8 @@ eg_spread eg_group_fall(const eg_group *g, int64_t task)
 {
     group_sum s = {0};
     for (size_t i = 0; i < g->n; i++)
-        if (task < g->run[i]->n_tasks)
-            group_add(&s, eg_runlog_fall(g->run[i], task));
+        if (task < g->run[i]->start->tasks)
+            group_add(&s, g->run[i]->fall[task]);
     return group_spread(s);
 }
 
@@ -181,10 +222,10 @@ eg_losses eg_group_losses(const eg_group *g)
 {
     eg_losses l = {0};
     for (size_t i = 0; i < g->n; i++)
-        for (size_t k = 0; k < g->run[i]->n_note; k++) {
-            const eg_runlog_note *note = &g->run[i]->note[k];
-            *(note->client >= 0 ? &l.left_out : &l.skipped) += 1;
-            l.first = l.first ? l.first : note;
+        for (size_t k = 0; k < g->run[i]->log->n_loss; k++) {
+            const eg_loss_event *loss = &g->run[i]->log->loss[k];
+            *(loss->client >= 0 ? &l.left_out : &l.skipped) += 1;
+            l.first = l.first ? l.first : loss;
         }
     return l;
 }
@@ -193,7 +234,7 @@ const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which)
 {
     for (size_t i = 0; i < g->n_published; i++)
-        if (strcmp(g->published[i].label, of->run[0]->label) == 0 &&
+        if (strcmp(g->published[i].label, of->run[0]->start->label) == 0 &&
             eg_summary_find(g->published[i].metric) == which)
             return &g->published[i];
     return NULL;

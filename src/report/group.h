@@ -59,8 +59,8 @@ eg_spread eg_group_fall(const eg_group *g, int64_t task);
 
 /* What went wrong in a group's runs. */
 typedef struct eg_losses {
-    int64_t left_out, skipped;   /* uploads, rounds */
-    const eg_runlog_note *first; /* NULL if nothing did */
+    int64_t left_out, skipped;  /* uploads, rounds */
+    const eg_loss_event *first; /* NULL if nothing did */
 } eg_losses;
 eg_losses eg_group_losses(const eg_group *g);
 
@@ -92,6 +92,8 @@ typedef struct eg_column {
 } eg_column;
 extern const eg_column eg_columns[];
 extern const size_t eg_n_columns;
+
+const eg_column *eg_column_find(const char *name); /* "acc_final"; NULL: there is none */
 
 /* Whether any run or paper has a value for it. */
 bool eg_column_used(const eg_groups *g, const eg_column *c);

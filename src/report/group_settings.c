@@ -101,8 +101,8 @@ static const char *settings_value(const settings *s, const char *key, size_t pla
 
 static bool settings_same_label(const eg_group *a, const eg_group *b)
 {
-    return strcmp(a->run[0]->name, b->run[0]->name) == 0 &&
-           strcmp(a->run[0]->label, b->run[0]->label) == 0;
+    return strcmp(a->run[0]->start->name, b->run[0]->start->name) == 0 &&
+           strcmp(a->run[0]->start->label, b->run[0]->start->label) == 0;
 }
 
 static bool settings_equal(const char *a, const char *b) /* NULL: the key is missing */
@@ -204,7 +204,7 @@ eg_status eg_groups_tell_apart(eg_groups *g)
     for (size_t i = 0; i < g->n; i++)
         if (!told[i]) {
             g->group[i].apart = eg_arena_text(&g->arena, "%.*s", SETTINGS_HASH,
-                                              g->group[i].run[0]->config_sha256);
+                                              g->group[i].run[0]->start->config_sha256);
             if (!g->group[i].apart)
                 return EG_ENOMEM;
         }

@@ -6,6 +6,8 @@
 
 #include "io/file.h"
 
+#include <engram/log.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,10 +19,10 @@ static void html_head(eg_page *p)
     fprintf(p->f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                   "<title>");
-    eg_html_text(p->f, first->run[0]->name);
+    eg_html_text(p->f, first->run[0]->start->name);
     if (p->g->n == 1) {
         fprintf(p->f, " – ");
-        eg_html_text(p->f, first->run[0]->label);
+        eg_html_text(p->f, first->run[0]->start->label);
     }
     fprintf(p->f, " – engram</title>\n<style>\n");
     for (const char *const *piece = eg_style; *piece; piece++)
@@ -41,13 +43,13 @@ static void html_facts(eg_page *p, const eg_group *g)
     eg_html_text(p->f, r->method);
     fprintf(p->f, "</b> · %s", g->n == 1 ? "seed" : "seeds");
     for (size_t i = 0; i < g->n; i++)
-        fprintf(p->f, "%s %" PRId64, i ? "," : "", g->run[i]->seed);
-    html_fact(p, r->n_clients, "client", "clients");
-    html_fact(p, r->n_tasks, "task", "tasks");
-    html_fact(p, r->n_classes, "class", "classes");
-    html_fact(p, r->n_rounds, "round", "rounds");
+        fprintf(p->f, "%s %" PRId64, i ? "," : "", g->run[i]->start->seed);
+    html_fact(p, r->start->clients, "client", "clients");
+    html_fact(p, r->start->tasks, "task", "tasks");
+    html_fact(p, r->start->classes, "class", "classes");
+    html_fact(p, r->start->rounds, "round", "rounds");
     fprintf(p->f, " · ");
-    eg_html_text(p->f, r->isa);
+    eg_html_text(p->f, r->start->isa);
     fprintf(p->f, "</p>\n");
 }
 
@@ -58,7 +60,7 @@ static void html_unfinished(eg_page *p, const eg_group *g)
             fprintf(p->f,
                     "<p class=\"warn\">Seed %" PRId64 " is not finished: %zu of %" PRId64
                     " rounds. Its numbers are those so far.</p>\n",
-                    g->run[i]->seed, g->run[i]->n_round, g->run[i]->n_rounds);
+                    g->run[i]->start->seed, g->run[i]->log->n_round, g->run[i]->start->rounds);
 }
 
 /* "er: 38 uploads left out, 3 rounds skipped; first client 0 in round 2: ..." */
@@ -133,9 +135,9 @@ static void html_settings(eg_page *p, const eg_group *g)
     const eg_runlog *r = g->run[0];
     if (!r->config)
         return;
-    fprintf(p->f,
-            "<div class=\"card\"><h3>Settings</h3><details><summary>config.yaml, as the run "
-            "resolved it</summary><pre>");
+    fprintf(p->f, "<div class=\"card\"><h3>Settings</h3><details><summary>" EG_RUN_CONFIG
+                  ", as the run "
+                  "resolved it</summary><pre>");
     eg_html_text(p->f, r->config);
     fprintf(p->f, "</pre></details></div>\n");
 }
@@ -151,6 +153,7 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     eg_chart_matrix(p, g);
     eg_chart_forgetting(p, g);
     fprintf(p->f, "</div>\n");
+    EG_TRY(eg_chart_notes(p, g));
     EG_TRY(eg_chart_clients(p, g));
     fprintf(p->f, "<div class=\"pair\">\n");
     EG_TRY(eg_chart_bytes(p, g));
@@ -283,10 +286,10 @@ static eg_status html_page(eg_page *p)
     const eg_group *first = &p->g->group[0];
     html_head(p);
     fprintf(p->f, "<p class=\"brand\">engram %s</p>\n<h1>", p->g->n > 1 ? "comparison" : "run");
-    eg_html_text(p->f, first->run[0]->name);
+    eg_html_text(p->f, first->run[0]->start->name);
     if (p->g->n == 1) {
         fprintf(p->f, ": ");
-        eg_html_text(p->f, first->run[0]->label);
+        eg_html_text(p->f, first->run[0]->start->label);
     }
     fprintf(p->f, "</h1>\n");
     if (p->g->n > 1) {

@@ -230,6 +230,27 @@ static void test_clients_left_out_did_not_take_part(void **state)
     free(page);
 }
 
+static void test_notes_are_drawn_by_name(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.notes = true;
+    char *page = page_of(&s, 1);
+    assert_int_equal(count(page, "data-chart=\"note\""), 2);
+    assert_int_equal(count(page, "<h3>drift</h3>"), 1);
+    assert_int_equal(count(page, "<h3>server step</h3>"), 1);
+    const char *drift = strstr(page, "<h3>drift</h3>");
+    const char *step = strstr(page, "<h3>server step</h3>");
+    const char *band = strstr(drift, "class=\"band\"");
+    assert_true(band && (step < drift || band < step)); /* the range of several clients */
+    assert_non_null(
+        strstr(step, "<th>50</th><td>0.02</td><td>0.02</td><td>0.02</td><td>1</td>"));
+    assert_non_null(strstr(drift, "drift, round 50: 0."));
+    assert_nested(page);
+    assert_alone(page);
+    free(page);
+}
+
 static size_t seeds(fixture *out)
 {
     static const struct {
@@ -373,6 +394,7 @@ int main(int argc, char **argv)
         TEST(test_numbers_of_the_matrix_can_be_read),
         TEST(test_forgetting_has_one_sign),
         TEST(test_clients_left_out_did_not_take_part),
+        TEST(test_notes_are_drawn_by_name),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_labels_of_one_colour_differ_in_dashes),
         TEST(test_all_text_is_escaped),

@@ -68,7 +68,7 @@ static void test_seeds_of_a_label_are_grouped_in_order(void **state)
     assert_int_equal(g->group[0].n, 3);
     assert_int_equal(g->group[1].n, 2);
     for (int64_t i = 0; i < 3; i++)
-        assert_int_equal(g->group[0].run[i]->seed, i);
+        assert_int_equal(g->group[0].run[i]->start->seed, i);
     double sum = 0;
     for (int i = 0; i < 3; i++)
         sum += g->group[0].run[i]->summary[EG_SUMMARY_acc_final] / 3;
@@ -325,9 +325,60 @@ static void test_json_table_reads_back(void **state)
     assert_near(mean, 0.68, 0);
     assert_ok(eg_json_real(eg_json_get(acc, "mean"), &mean));
     assert_true(mean > 0.5 && mean < 1);
-    assert_int_equal(eg_json_kind_of(eg_json_get(eg_json_get(er, "fwt"), "mean")),
-                     EG_JSON_NULL);
+    assert_int_equal(eg_json_kind_of(eg_json_get(eg_json_get(er, "ar"), "mean")), EG_JSON_NULL);
     eg_json_free(v);
+    free(text);
+}
+
+/* Streams of clients that are judged by what they have met, with two seeds each. */
+static void write_streams(const char *last_label)
+{
+    static const char *const label[] = {"centralized", "er", "er", "centralized"};
+    for (int i = 0; i < 4; i++) {
+        fixture s = {.name = "demo",
+                     .label = i < 3 ? label[i] : last_label,
+                     .seed = i % 2,
+                     .tasks = 3,
+                     .rounds_a_task = 4,
+                     .clients = 3,
+                     .chosen = 3,
+                     .local = true,
+                     .keep = label[i][0] == 'c' ? 1 : 0.2};
+        fixture_write(&s, dirs[i]);
+    }
+}
+
+static void test_regret_is_held_against_the_centralized_run_of_the_seed(void **state)
+{
+    (void)state;
+    const eg_published figures[] = {{"er", "ar", 0.2, -1}, {"er", "client_mean", 0.4, 0.01}};
+    double regret, rounds = 12;
+    eg_record *mine, *other;
+    eg_groups *g;
+    char *text;
+    write_streams("centralized"); /* dirs: centralized 0, er 1, er 0, centralized 1 */
+    assert_ok(eg_groups_load(dirs, 4, NULL, 0, &g));
+    const eg_runlog *er = g->group[1].run[0], *reference = g->group[0].run[0];
+    assert_string_equal(er->start->label, "er");
+    assert_ok(eg_run_record(er->log, false, &mine));
+    assert_ok(eg_run_record(reference->log, false, &other));
+    assert_ok(eg_metric_value(eg_metric_find("ar"), mine, other, -1, &regret));
+    assert_near(er->summary[EG_SUMMARY_ar], regret, 0);
+    assert_near(regret, reference->summary[EG_SUMMARY_aa] - er->summary[EG_SUMMARY_aa],
+                1e-9 * rounds); /* both have a value in every round */
+    assert_true(regret > 0.05);
+    assert_near(reference->summary[EG_SUMMARY_ar], 0, 0);
+    eg_record_free(mine);
+    eg_record_free(other);
+    eg_groups_free(g);
+    assert_ok(eg_compare_print(dirs, 4, figures, 2, EG_COMPARE_TEXT, &text));
+    assert_non_null(strstr(text, "AA %"));
+    assert_non_null(strstr(text, "AR  published"));
+    assert_non_null(strstr(text, "clients %   published"));
+    free(text);
+    assert_ok(eg_compare_print(dirs + 1, 2, figures, 2, EG_COMPARE_MARKDOWN, &text));
+    assert_non_null(strstr(text, "| AR | published |"));
+    assert_non_null(strstr(text, "| – | 20.0 |")); /* without a centralized run */
     free(text);
 }
 
@@ -340,7 +391,7 @@ static void test_what_cannot_be_compared_is_said(void **state)
     assert_fails(eg_compare_print(twice, 3, NULL, 0, EG_COMPARE_TEXT, &text), EG_EINVAL,
                  "are both seed 2 of 'er'");
     assert_fails(eg_compare_print(dirs, 1, &odd, 1, EG_COMPARE_TEXT, &text), EG_EINVAL,
-                 "there is no metric 'beauty'");
+                 "the table has no column for 'beauty'");
     assert_fails(eg_compare_print(dirs, 0, NULL, 0, EG_COMPARE_TEXT, &text), EG_EINVAL,
                  "there is no run");
     char path[FILES_PATH + 32];
@@ -366,6 +417,7 @@ int main(void)
         TEST(test_long_labels_are_shortened_on_the_terminal_only),
         TEST(test_markdown_table_escapes_labels),
         TEST(test_json_table_reads_back),
+        TEST(test_regret_is_held_against_the_centralized_run_of_the_seed),
         TEST(test_what_cannot_be_compared_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,15 +16,37 @@ const eg_column eg_columns[] = {
      false},
     {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1,
      false},
+    {"AA %", "average accuracy: on what each client has met, mean over rounds", EG_SUMMARY_aa,
+     1, false},
+    {"AR", "average regret: how far AA stays behind that of the run 'centralized', points",
+     EG_SUMMARY_ar, -1, false},
+    {"met %", "accuracy on what each client has met, at the end", EG_SUMMARY_acc_t, 1, true},
     {"forgetting", "mean fall from a task's best accuracy, points; below 0: a gain",
      EG_SUMMARY_forgetting, -1, false},
+    {"from first", "the same, the best taken from the first task's end on",
+     EG_SUMMARY_forgetting_from_first, -1, true},
     {"backward", "backward transfer: change since a task was learned; below 0: a loss",
      EG_SUMMARY_bwt, 1, false},
+    {"forward",
+     "forward transfer: accuracy on a task just before it, above the untrained model's",
+     EG_SUMMARY_fwt, 1, true},
+    {"clients %", "mean of the clients' final accuracies", EG_SUMMARY_client_mean, 1, true},
+    {"client sd", "standard deviation of the clients' final accuracies", EG_SUMMARY_client_sd,
+     -1, true},
+    {"worst %", "final accuracy of the worst client", EG_SUMMARY_client_worst, 1, true},
     {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0, false},
     {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0, false},
     {"time", "from start to end", EG_SUMMARY_seconds, 0, false},
 };
 const size_t eg_n_columns = sizeof eg_columns / sizeof *eg_columns;
+
+const eg_column *eg_column_find(const char *name)
+{
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
+        if (strcmp(eg_summary_name(c->which), name) == 0)
+            return c;
+    return NULL;
+}
 
 bool eg_column_used(const eg_groups *g, const eg_column *c)
 {
@@ -106,6 +128,7 @@ void eg_show_value(char out[32], eg_summary which, double value)
         eg_show_seconds(out, value);
         break;
     case EG_SUMMARY_rounds:
+    case EG_SUMMARY_rounds_to_best:
         snprintf(out, 32, isnan(value) ? "–" : "%.0f", value);
         break;
     default:

@@ -151,18 +151,6 @@ double eg_svg_step(double span, int n)
     return span / step > n * 2 ? step * 5 : span / step > n ? step * 2 : step;
 }
 
-void eg_svg_percents(eg_page *p, const eg_frame *m)
-{
-    for (int k = 0; k <= 100; k += 20) {
-        double y = eg_frame_y(m, k / 100.0);
-        fprintf(p->f,
-                "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/><text class=\"dim end\" x=\"%.1f\" "
-                "y=\"%.1f\">%d%s</text>\n",
-                k ? "grid" : "axis", m->left, y, m->right, m->left - 8, y + 4, k,
-                k == 100 ? " %" : "");
-    }
-}
-
 void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name)
 {
     double step = fmax(1, eg_svg_step(fmax(m->x1 - m->x0, 1), 12));

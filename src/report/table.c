@@ -5,6 +5,8 @@
 
 #include "io/json.h"
 
+#include <engram/log.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,7 +227,7 @@ static eg_status table_json_seeds(eg_json *row, const eg_group *group)
 {
     eg_json *seeds = eg_json_array();
     for (size_t i = 0; seeds && i < group->n; i++)
-        if (eg_json_add(seeds, eg_json_of_int(group->run[i]->seed)) != EG_OK) {
+        if (eg_json_add(seeds, eg_json_of_int(group->run[i]->start->seed)) != EG_OK) {
             eg_json_free(seeds);
             return EG_ENOMEM;
         }
@@ -246,9 +248,10 @@ static eg_status table_json_settings(eg_json *row, const eg_group *group)
 
 static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group *group)
 {
-    EG_TRY(eg_json_set(row, "name", eg_json_of_text(group->run[0]->name)));
-    EG_TRY(eg_json_set(row, "label", eg_json_of_text(group->run[0]->label)));
-    EG_TRY(eg_json_set(row, "config_sha256", eg_json_of_text(group->run[0]->config_sha256)));
+    EG_TRY(eg_json_set(row, "name", eg_json_of_text(group->run[0]->start->name)));
+    EG_TRY(eg_json_set(row, "label", eg_json_of_text(group->run[0]->start->label)));
+    EG_TRY(eg_json_set(row, "config_sha256",
+                       eg_json_of_text(group->run[0]->start->config_sha256)));
     EG_TRY(table_json_settings(row, group));
     EG_TRY(table_json_seeds(row, group));
     eg_losses l = eg_group_losses(group);
@@ -283,7 +286,7 @@ eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_publi
     eg_status status = EG_OK;
     for (size_t i = 0; i < g->n_runs && status == EG_OK; i++)
         if (!g->runs[i]->finished)
-            status = eg_fail(EG_ENOENT, "%s has no summary.json: the run is not finished",
+            status = eg_fail(EG_ENOENT, "%s has no " EG_RUN_SUMMARY ": the run is not finished",
                              g->runs[i]->dir);
     if (status == EG_OK)
         status = form == EG_COMPARE_JSON ? table_json(g, out)

@@ -1,0 +1,135 @@
+/* event.c - the fields of each kind of event, in the order in which they are written.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "log/field.h"
+
+#include <math.h>
+
+static const int64_t event_most = INT64_C(1) << 53; /* what every reader of JSON can count */
+
+/* The newest round an event can be of, and the highest client. */
+static int64_t event_last_round(const eg_fields *f)
+{
+    return f->run ? f->run->rounds : EG_MOST_ROUNDS;
+}
+
+static int64_t event_last_client(const eg_fields *f)
+{
+    return f->run ? f->run->clients - 1 : EG_MOST_CLIENTS - 1;
+}
+
+static eg_status event_program(eg_fields *f, const char **version, const char **commit)
+{
+    if (!f->to)
+        *version = *commit = ""; /* logs of older programs do not say */
+    EG_TRY(eg_field_text(eg_optional(f), "version", version));
+    return eg_field_text(eg_optional(f), "commit", commit);
+}
+
+static eg_status event_start(eg_fields *f, void *event)
+{
+    eg_start_event *e = event;
+    EG_TRY(eg_field_text(f, "name", &e->name));
+    EG_TRY(eg_field_text(f, "label", &e->label));
+    EG_TRY(eg_field_int(f, "seed", INT64_MIN, INT64_MAX, &e->seed));
+    EG_TRY(eg_field_texts(f, "method", &e->method, &e->n_method));
+    EG_TRY(eg_field_int(f, "clients", 1, EG_MOST_CLIENTS, &e->clients));
+    EG_TRY(eg_field_int(f, "tasks", 1, EG_MOST_TASKS, &e->tasks));
+    EG_TRY(eg_field_int(f, "rounds", 1, EG_MOST_ROUNDS, &e->rounds));
+    EG_TRY(eg_field_int(f, "classes", 0, event_most, &e->classes));
+    EG_TRY(eg_field_text(f, "isa", &e->isa));
+    EG_TRY(eg_field_text(f, "config_sha256", &e->config_sha256));
+    EG_TRY(event_program(f, &e->version, &e->commit));
+    return eg_field_ints(eg_optional(f), "learned", 1, event_most, &e->learned, e->tasks);
+}
+
+static eg_status event_round(eg_fields *f, void *event)
+{
+    eg_round_event *e = event;
+    EG_TRY(eg_field_int(f, "round", 1, event_last_round(f), &e->round));
+    EG_TRY(
+        eg_field_int_list(f, "clients", 0, event_last_client(f), &e->clients, &e->n_clients));
+    EG_TRY(eg_field_int(f, "samples", 0, event_most, &e->samples));
+    EG_TRY(eg_field_real(f, "loss", &e->loss));
+    EG_TRY(eg_field_int(f, "bytes_up", 0, event_most, &e->bytes_up));
+    EG_TRY(eg_field_int(f, "bytes_down", 0, event_most, &e->bytes_down));
+    return eg_field_real(f, "seconds", &e->seconds);
+}
+
+static eg_status event_counts(eg_fields *f, eg_eval_event *e)
+{
+    return eg_field_ints(f, "n", 0, INT64_C(1) << 40, &e->n, e->n_tasks);
+}
+
+/* A reader needs the counts before the shares of them, to tell what was right. */
+static eg_status event_eval(eg_fields *f, void *event)
+{
+    eg_eval_event *e = event;
+    if (!f->to) {
+        e->n_tasks = f->run->tasks;
+        e->met = -1;
+    }
+    EG_TRY(eg_field_int(f, "round", 0, event_last_round(f), &e->round));
+    EG_TRY(eg_field_who(f, "who", &e->who));
+    EG_TRY(eg_field_bool(f, "task_end", &e->task_end));
+    EG_TRY(eg_field_bool(f, "full", &e->full));
+    if (!f->to)
+        EG_TRY(event_counts(f, e));
+    EG_TRY(eg_field_shares(f, "accuracy", e->n, e->n_tasks, &e->correct));
+    EG_TRY(eg_field_shares(eg_optional(f), "accuracy_task_il", e->n, e->n_tasks,
+                           &e->correct_task_il));
+    if (!e->correct)
+        return eg_fail(EG_EFORMAT, "accuracy: wants an array, not null");
+    if (f->to)
+        EG_TRY(event_counts(f, e));
+    if (f->to && (e->met < 0 || e->who < 0))
+        return EG_OK;
+    return eg_field_int(eg_optional(f), "met", 0, event_most, &e->met);
+}
+
+static eg_status event_note(eg_fields *f, void *event)
+{
+    eg_note_event *e = event;
+    EG_TRY(eg_field_int(f, "round", 0, event_last_round(f), &e->round));
+    EG_TRY(eg_field_who(f, "who", &e->who));
+    EG_TRY(eg_field_text(f, "name", &e->name));
+    return eg_field_real(f, "value", &e->value);
+}
+
+static eg_status event_left_out(eg_fields *f, void *event)
+{
+    eg_loss_event *e = event;
+    EG_TRY(eg_field_int(f, "round", 1, event_last_round(f), &e->round));
+    EG_TRY(eg_field_int(f, "client", 0, event_last_client(f), &e->client));
+    return eg_field_text(f, "why", &e->why);
+}
+
+static eg_status event_skipped(eg_fields *f, void *event)
+{
+    eg_loss_event *e = event;
+    e->client = -1;
+    EG_TRY(eg_field_int(f, "round", 1, event_last_round(f), &e->round));
+    return eg_field_text(f, "why", &e->why);
+}
+
+static eg_status event_end(eg_fields *f, void *event)
+{
+    eg_end_event *e = event;
+    if (!f->to)
+        e->train_seconds = e->phase_seconds = NAN; /* older programs did not measure them */
+    EG_TRY(eg_field_real(f, "seconds", &e->seconds));
+    EG_TRY(eg_field_int(f, "peak_rss_bytes", 0, event_most, &e->peak_rss_bytes));
+    EG_TRY(eg_field_real(eg_optional(f), "train_seconds", &e->train_seconds));
+    EG_TRY(eg_field_real(eg_optional(f), "phase_seconds", &e->phase_seconds));
+    EG_TRY(eg_field_reals(eg_optional(f), "part_seconds", &e->parts, &e->part_seconds,
+                          &e->n_parts));
+    return event_program(f, &e->version, &e->commit);
+}
+
+const eg_event_kind eg_event_start = {"start", event_start};
+const eg_event_kind eg_event_round = {"round", event_round};
+const eg_event_kind eg_event_eval = {"eval", event_eval};
+const eg_event_kind eg_event_note = {"note", event_note};
+const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
+const eg_event_kind eg_event_skipped = {"skipped", event_skipped};
+const eg_event_kind eg_event_end = {"end", event_end};

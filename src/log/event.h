@@ -1,0 +1,91 @@
+/* event.h - what happens in a run: the kinds of events, each a struct.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An event is one JSON object. Each kind has one function that walks its fields, whichever way
+ * they go, so that a field is named and bounded in one place. Keys that are not known are
+ * passed over, so that a newer program may write more; kinds that are not known are errors.
+ * What an event points to belongs to its maker: the caller who writes it, the arena it is read
+ * into.
+ */
+#ifndef EG_EVENT_H
+#define EG_EVENT_H
+
+#include "base/base.h"
+
+/* The largest run there can be, to be written or to be read. */
+enum { EG_MOST_TASKS = 1000000, EG_MOST_CLIENTS = 100000000, EG_MOST_ROUNDS = 1000000000 };
+
+typedef struct eg_start_event {
+    const char *name, *label;
+    int64_t seed;
+    const char *const *method; /* [n_method], the parts */
+    size_t n_method;
+    int64_t clients, tasks, rounds, classes;
+    const char *isa, *config_sha256;
+    const int64_t *learned; /* [tasks], the period (from 1) in which each task comes first; or
+                             * NULL, for task j in period j + 1: then it is not written. As
+                             * read it is always there. */
+    const char *version, *commit; /* of the program that writes; "" in logs of older ones */
+} eg_start_event;
+
+typedef struct eg_round_event {
+    int64_t round;          /* from 1 on */
+    const int64_t *clients; /* [n_clients], in the order of the sum */
+    size_t n_clients;
+    int64_t samples;
+    double loss; /* mean of training; null when NaN or infinite */
+    int64_t bytes_up, bytes_down;
+    double seconds;
+} eg_round_event;
+
+typedef struct eg_eval_event {
+    int64_t round; /* 0: the untrained model */
+    int64_t who;   /* a client, or -1: the server's model */
+    bool task_end; /* a task is over for who */
+    bool full;     /* on whole test sets */
+    int64_t n_tasks;
+    const int64_t *n;               /* [n_tasks], test samples; 0: not measured, null */
+    const int64_t *correct;         /* [n_tasks], right ones of them */
+    const int64_t *correct_task_il; /* [n_tasks], likewise; or NULL where it has no meaning */
+    int64_t met; /* training samples a client has met so far; below 0 it is not written */
+} eg_eval_event;
+
+/* A figure that a part of the method names, to be drawn as a curve. */
+typedef struct eg_note_event {
+    int64_t round;
+    int64_t who; /* a client, or -1: the server */
+    const char *name;
+    double value; /* null when NaN or infinite */
+} eg_note_event;
+
+/* What went wrong: a client was left out of a round, or the round was skipped. */
+typedef struct eg_loss_event {
+    int64_t round, client; /* -1: the whole round */
+    const char *why;
+} eg_loss_event;
+
+/* What a run cost. Seconds of work are summed over all clients, whoever worked beside whom. */
+typedef struct eg_end_event {
+    double seconds; /* from start to end */
+    int64_t peak_rss_bytes;
+    double train_seconds; /* of work in clients' training */
+    double phase_seconds; /* of work in second exchanges */
+    const char *const *parts;
+    const double *part_seconds; /* [n_parts]: of train_seconds, within the part's own hooks */
+    size_t n_parts;
+    const char *version, *commit; /* of the program that ended it, as in the start event */
+} eg_end_event;
+
+typedef struct eg_fields eg_fields;
+
+typedef struct eg_event_kind {
+    const char *name; /* "round" */
+    /* Walks the fields of an event of this kind: writes them, or reads them into one that is
+     * all zero. */
+    eg_status (*fields)(eg_fields *f, void *event);
+} eg_event_kind;
+
+extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
+    eg_event_left_out, eg_event_skipped, eg_event_end; /* the middle two: eg_loss_event */
+
+#endif

@@ -1,0 +1,61 @@
+/* summary.c - a run's metrics and costs.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "log/summary.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const summary_names[] = {
+#define SUMMARY_NAME(name) #name,
+    EG_SUMMARY_MAP(SUMMARY_NAME)
+#undef SUMMARY_NAME
+};
+
+const char *eg_summary_name(eg_summary which)
+{
+    return summary_names[which];
+}
+
+eg_summary eg_summary_find(const char *name)
+{
+    int i = 0;
+    while (i < EG_SUMMARY_N && strcmp(summary_names[i], name) != 0)
+        i++;
+    return (eg_summary)i;
+}
+
+static void summary_costs(const eg_events *e, double *out)
+{
+    double up = 0, down = 0;
+    int64_t rounds = 0;
+    for (size_t i = 0; i < e->n_round; i++) {
+        up += (double)e->round[i].bytes_up;
+        down += (double)e->round[i].bytes_down;
+        rounds = e->round[i].round;
+    }
+    for (size_t i = 0; i < e->n_loss; i++) /* a run may end with rounds that were skipped */
+        if (e->loss[i].client < 0 && e->loss[i].round > rounds)
+            rounds = e->loss[i].round;
+    out[EG_SUMMARY_bytes_up] = up;
+    out[EG_SUMMARY_bytes_down] = down;
+    out[EG_SUMMARY_rounds] = (double)rounds;
+    if (e->ended) {
+        out[EG_SUMMARY_seconds] = e->end.seconds;
+        out[EG_SUMMARY_peak_rss_bytes] = (double)e->end.peak_rss_bytes;
+    }
+}
+
+void eg_summary_of(const eg_events *e, const eg_record *r, const eg_record *task_il,
+                   double out[EG_SUMMARY_N])
+{
+    const eg_metric *final = eg_metric_find(summary_names[EG_SUMMARY_acc_final]);
+    double value;
+    for (int i = 0; i < EG_SUMMARY_N; i++) {
+        const eg_metric *m = eg_metric_find(summary_names[i]);
+        out[i] = m && eg_run_value(m, r, NULL, &value) ? value : NAN;
+    }
+    if (task_il && eg_run_value(final, task_il, NULL, &value))
+        out[EG_SUMMARY_acc_task_il] = value;
+    summary_costs(e, out);
+}

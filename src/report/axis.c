@@ -1,0 +1,80 @@
+/* axis.c - the scale of a chart's values: what it spans, its lines and its numbers.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { AXIS_STEPS = 6 };
+
+/* The least that an axis spans: less would blow up noise. */
+static double axis_least(eg_unit unit, double most)
+{
+    return unit == EG_PERCENT ? 0.05 : fmax(fabs(most) * 1e-3, 1e-12);
+}
+
+void eg_axis_fit(eg_frame *m, eg_unit unit, double low, double high)
+{
+    if (!(low <= high))
+        low = 0, high = unit == EG_PERCENT ? 1 : 0;
+    double lack = axis_least(unit, fmax(fabs(low), fabs(high))) - (high - low);
+    if (lack > 0) {
+        low -= lack / 2;
+        high += lack / 2;
+    }
+    /* An axis that could begin at 0 with little loss does, so that heights can be compared. */
+    if (low > 0 && low < 0.4 * high)
+        low = 0;
+    double step = eg_svg_step(high - low, AXIS_STEPS);
+    m->y0 = floor(low / step + 1e-9) * step;
+    m->y1 = ceil(high / step - 1e-9) * step;
+    if (unit == EG_PERCENT) {
+        m->y0 = fmax(m->y0, 0);
+        m->y1 = fmin(m->y1, 1);
+    }
+}
+
+void eg_show_unit(char out[32], eg_unit unit, double x)
+{
+    if (unit == EG_PERCENT)
+        eg_show_percent(out, x);
+    else if (unit == EG_BYTES)
+        eg_show_bytes(out, fabs(x));
+    else if (unit == EG_SECONDS)
+        eg_show_seconds(out, x);
+    else if (isnan(x))
+        snprintf(out, 32, "–");
+    else
+        snprintf(out, 32, "%.4g", x + 0.0);
+}
+
+/* "20.0 MB" as "20 MB", "5.00 s" as "5 s". */
+static void axis_trim(char *text)
+{
+    char *dot = strchr(text, '.'), *unit = strchr(text, ' ');
+    char *after = unit ? unit : text + strlen(text), *end = after;
+    if (!dot || dot > after)
+        return;
+    while (end[-1] == '0')
+        end--;
+    memmove(end[-1] == '.' ? end - 1 : end, after, strlen(after) + 1);
+}
+
+void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit)
+{
+    double step = eg_svg_step(m->y1 - m->y0, AXIS_STEPS);
+    int first = (int)ceil(m->y0 / step - 1e-9), last = (int)floor(m->y1 / step + 1e-9);
+    for (int k = first; k <= last; k++) {
+        char text[32];
+        double y = eg_frame_y(m, k * step);
+        eg_show_unit(text, unit, k * step);
+        if (unit != EG_NUMBER)
+            axis_trim(text);
+        fprintf(p->f,
+                "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/><text class=\"dim end\" x=\"%.1f\" "
+                "y=\"%.1f\">%s%s</text>\n",
+                k == 0 || (k == first && m->y0 > 0) ? "axis" : "grid", m->left, y, m->right,
+                m->left - 7, y + 4, text, unit == EG_PERCENT && k == last ? " %" : "");
+    }
+}
