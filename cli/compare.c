@@ -12,13 +12,15 @@ int eg_verb_compare(int argc, char **argv)
     int code = runner_parse(argc, argv, &o);
     if (code == 0)
         code = runner_check(&o);
-    o.quiet |= o.form != EG_COMPARE_TEXT; /* nothing but the table on stdout */
+    o.quiet |= o.table.form != EG_COMPARE_TEXT; /* nothing but the table on stdout */
     for (size_t i = 0; i < o.n_sources && code == 0; i++) {
         file = o.sources[i].file ? o.sources[i].file : file;
         code = runner_run(&o, &o.sources[i], &folders);
     }
-    if (code == 0)
+    if (code == 0) {
+        runner_say_total(&o, &folders);
         code = runner_compare(&o, file, &folders);
+    }
     runner_free(&folders);
     runner_options_free(&o);
     return code;

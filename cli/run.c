@@ -18,7 +18,9 @@ int eg_verb_run(int argc, char **argv)
         file = file ? file : o.sources[i].file;
         code = runner_run(&o, &o.sources[i], &folders);
     }
-    bool table = code == 0 && !o.quiet && !o.json;
+    bool table = code == 0 && !o.json;
+    if (table)
+        runner_say_total(&o, &folders);
     if (table && folders.n > 0)
         code = runner_compare(&o, file, &folders);
     if (table && folders.n == 1 && code == 0)

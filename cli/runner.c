@@ -28,17 +28,23 @@ static void run_write_page(const char *folder)
         fprintf(stderr, "engram: no report: %s\n", eg_error());
 }
 
-static screen run_screen(const runner_options *o, const eg_experiment *e, uint64_t seed)
+static screen_form run_form(const runner_options *o)
 {
     screen_form form = isatty(STDOUT_FILENO) ? SCREEN_BAR : SCREEN_LINES;
-    form = o->json ? SCREEN_JSON : o->quiet ? SCREEN_QUIET : form;
-    return (screen){.form = form, .label = eg_experiment_label(e), .seed = seed};
+    return o->json ? SCREEN_JSON : o->quiet ? SCREEN_QUIET : form;
+}
+
+static screen run_screen(const runner_options *o, const eg_experiment *e, uint64_t seed)
+{
+    return (screen){.form = run_form(o), .label = eg_experiment_label(e), .seed = seed};
 }
 
 /* Carries out a run, new or resumed; at: the folder to resume, or NULL for the usual one. */
 static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64_t seed,
-                         bool resume, const char *at, char folder[512])
+                         bool resume, const char *at, char folder[512], runner_folders *folders)
 {
+    if (folders->n_run++ == 0)
+        folders->since = eg_seconds();
     screen shown = run_screen(o, e, seed);
     const eg_run_how how = {.seed = seed,
                             .workers = o->workers,
@@ -94,7 +100,7 @@ static int run_one(const runner_options *o, const eg_experiment *e, uint64_t see
         screen_finished(&shown, folder);
         return run_add(folders, folder);
     }
-    int code = run_carry_out(o, e, seed, resume, NULL, folder);
+    int code = run_carry_out(o, e, seed, resume, NULL, folder, folders);
     return code ? code : run_add(folders, folder);
 }
 
@@ -105,7 +111,8 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
         return run_add(folders, source->path);
     if (!source->file) {
         char path[512];
-        code = run_carry_out(o, source->runs[0], source->seed, true, source->path, path);
+        code =
+            run_carry_out(o, source->runs[0], source->seed, true, source->path, path, folders);
         return code ? code : run_add(folders, path);
     }
     for (size_t i = 0; i < source->n_runs; i++)
@@ -121,18 +128,27 @@ void runner_free(runner_folders *folders)
     free(folders->paths);
 }
 
+void runner_say_total(const runner_options *o, const runner_folders *folders)
+{
+    if (folders->n_run > 1)
+        screen_total(run_form(o), folders->n_run, eg_seconds() - folders->since);
+}
+
 int runner_compare(const runner_options *o, const eg_experiment_file *file,
                    const runner_folders *folders)
 {
     size_t n = 0;
     char *table = NULL, page[EG_RUN_PATH];
     const char *const *paths = (const char *const *)folders->paths;
+    eg_compare_how how = o->table;
+    how.width = isatty(STDOUT_FILENO) ? screen_width() : 0;
+    how.colour = screen_has_colour();
     const eg_published *published = file ? eg_experiment_file_published(file, &n) : NULL;
-    eg_status s = eg_compare_print(paths, folders->n, published, n, o->form, &table);
+    eg_status s = eg_compare_print(paths, folders->n, published, n, &how, &table);
     if (s == EG_OK)
         printf("%s", table);
     bool alone = folders->n == 1 && !o->reuse; /* it has a page of its own */
-    if (s == EG_OK && o->form == EG_COMPARE_TEXT && file && !alone) {
+    if (s == EG_OK && how.form == EG_COMPARE_TEXT && file && !alone) {
         s = eg_run_file(o->out, EG_RUN_REPORT, page);
         if (s == EG_OK)
             s = eg_report_write(paths, folders->n, published, n, page);

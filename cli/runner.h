@@ -35,13 +35,15 @@ typedef struct runner_options {
     bool resume, quiet, json;
     const char *transport; /* NULL: the usual one */
     bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
-    eg_compare_form form;
+    eg_compare_how table;  /* how it is printed */
 } runner_options;
 
 /* The folders of finished runs. */
 typedef struct runner_folders {
     char **paths;
     size_t n, cap;
+    size_t n_run; /* those that were carried out, not only read */
+    double since; /* eg_seconds() when the first of these began */
 } runner_folders;
 
 /* 0, or the exit code after saying what is wrong. */
@@ -55,6 +57,8 @@ void runner_options_free(runner_options *o);
  * compare a folder is only added. 0, or the exit code. */
 int runner_run(const runner_options *o, const runner_source *source, runner_folders *folders);
 void runner_free(runner_folders *folders);
+/* Says how long the runs took that were carried out, if there were several. */
+void runner_say_total(const runner_options *o, const runner_folders *folders);
 /* Prints the table of all folders, with the published figures of file (NULL: none), and writes
  * their page; a single new run has written its own. */
 int runner_compare(const runner_options *o, const eg_experiment_file *file,

@@ -105,6 +105,10 @@ static int run_parse_value(const char *name, const char *value, runner_options *
         if (n < 1 || n > 64 || *end)
             return eg_cli_usage(o->verb, "'%s' is no number of workers from 1 to 64", value);
         o->workers = (int)n;
+    } else if (strcmp(name, "--sort") == 0) {
+        o->table.sort = value;
+        eg_status s = eg_compare_check(&o->table);
+        return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
     } else if (strcmp(name, "--isa") == 0) {
         eg_status s = eg_isa_set(value);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
@@ -114,6 +118,24 @@ static int run_parse_value(const char *name, const char *value, runner_options *
         return run_parse_seeds(value, o);
     }
     return 0;
+}
+
+/* How compare's table is printed; false: it is no form. */
+static bool run_parse_form(const char *name, eg_compare_form *out)
+{
+    static const struct {
+        const char *name;
+        eg_compare_form form;
+    } forms[] = {{"--markdown", EG_COMPARE_MARKDOWN},
+                 {"--latex", EG_COMPARE_LATEX},
+                 {"--csv", EG_COMPARE_CSV},
+                 {"--json", EG_COMPARE_JSON}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i].name, name) == 0) {
+            *out = forms[i].form;
+            return true;
+        }
+    return false;
 }
 
 /* An option without a value; false: it is none. */
@@ -128,12 +150,8 @@ static bool run_parse_flag(const char *name, runner_options *o)
         o->json = true;
     else if (!compare && strcmp(name, "--resume") == 0)
         o->resume = true;
-    else if (compare && strcmp(name, "--markdown") == 0)
-        o->form = EG_COMPARE_MARKDOWN;
-    else if (compare && strcmp(name, "--json") == 0)
-        o->form = EG_COMPARE_JSON;
     else
-        return false;
+        return compare && run_parse_form(name, &o->table.form);
     return true;
 }
 
@@ -176,16 +194,22 @@ static int run_find(runner_source *source)
     return eg_cli_failed();
 }
 
-static const char *const run_values[] = {"--only",    "--out",  "--data-dir",
-                                         "--set",     "--seed", "--seeds",
-                                         "--workers", "--isa",  "--transport"};
+static const char *const run_values[] = {"--only",      "--out",   "--data-dir", "--set",
+                                         "--seed",      "--seeds", "--workers",  "--isa",
+                                         "--transport", "--sort"};
+
+/* The last is compare's alone. */
+static size_t run_n_values(const runner_options *o)
+{
+    return sizeof run_values / sizeof *run_values - (strcmp(o->verb, "compare") != 0);
+}
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {
-    static const char *const flags[] = {"--quiet", "--wire", "--json", "--resume",
-                                        "--markdown"};
+    static const char *const flags[] = {"--quiet",    "--wire",  "--json", "--resume",
+                                        "--markdown", "--latex", "--csv"};
     eg_suggestion near = eg_suggest(word);
-    for (size_t i = 0; i < sizeof run_values / sizeof *run_values; i++)
+    for (size_t i = 0; i < run_n_values(o); i++)
         eg_suggest_offer(&near, run_values[i]);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         runner_options scratch = {.verb = o->verb};
@@ -200,7 +224,7 @@ int runner_parse(int argc, char **argv, runner_options *o)
     for (int i = 1; i < argc; i++) {
         if (run_parse_flag(argv[i], o))
             continue;
-        if (eg_cli_knows(argv[i], sizeof run_values / sizeof *run_values, run_values)) {
+        if (eg_cli_knows(argv[i], run_n_values(o), run_values)) {
             const char *name = argv[i], *value = eg_cli_value(o->verb, argc, argv, &i);
             int wrong = value ? run_parse_value(name, value, o) : 2;
             if (wrong)

@@ -14,13 +14,19 @@
 
 enum { SCREEN_TEXT = 512, SCREEN_BAR_MOST = 30, SCREEN_BAR_LEAST = 10 };
 
-/* Columns of the terminal. */
-static int screen_width(void)
+int screen_width(void)
 {
     struct winsize size;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return 80;
+}
+
+bool screen_has_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool dumb = terminal && strcmp(terminal, "dumb") == 0;
+    return isatty(STDOUT_FILENO) && !(no && *no) && !dumb;
 }
 
 static int screen_clamp(int n, int least, int most)
@@ -71,7 +77,27 @@ static void screen_fill_bar(const eg_progress *p, int width, char out[SCREEN_BAR
     out[width] = 0;
 }
 
-/* " 23/200, accuracy 61.2 %, 12 s left" */
+/* "12.3 s", "3 min 05 s", "2 h 07 min" */
+static void screen_time(double seconds, char out[48])
+{
+    long long whole = (long long)(seconds + 0.5);
+    if (seconds < 99.95)
+        snprintf(out, 48, "%.1f s", seconds);
+    else if (whole < 3600)
+        snprintf(out, 48, "%lld min %02lld s", whole / 60, whole % 60);
+    else
+        snprintf(out, 48, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+}
+
+void screen_total(screen_form form, size_t n, double seconds)
+{
+    char time[48];
+    screen_time(seconds, time);
+    if (form == SCREEN_BAR || form == SCREEN_LINES)
+        printf("%zu runs in %s\n\n", n, time);
+}
+
+/* " 23/200, accuracy 61.2 %, 12 s left", and at the end how long it took. */
 static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
 {
     char accuracy[48] = "", loss[48] = "";
@@ -79,9 +105,14 @@ static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
         snprintf(accuracy, sizeof accuracy, ", accuracy %.1f %%", 100 * p->accuracy);
     if (!isfinite(p->loss))
         snprintf(loss, sizeof loss, ", loss %s", isnan(p->loss) ? "nan" : "inf");
-    double one = p->seconds / (double)p->round;
-    snprintf(out, SCREEN_TEXT, " %lld/%lld%s%s, %.0f s left", (long long)p->round,
-             (long long)p->n_rounds, accuracy, loss, one * (double)(p->n_rounds - p->round));
+    char time[48];
+    int64_t left = p->n_rounds - p->round;
+    screen_time(p->seconds, time);
+    if (left > 0)
+        snprintf(time, sizeof time, "%.0f s left",
+                 p->seconds / (double)p->round * (double)left);
+    snprintf(out, SCREEN_TEXT, " %lld/%lld%s%s, %s", (long long)p->round,
+             (long long)p->n_rounds, accuracy, loss, time);
 }
 
 /* "er             seed 0  [####......] 23/200, accuracy 61.2 %, 12 s left" on one line: first
@@ -99,14 +130,20 @@ static void screen_draw_bar(const screen *s, const eg_progress *p)
     int bars = screen_clamp(left - columns, SCREEN_BAR_LEAST, SCREEN_BAR_MOST);
     bool room = left - bars >= LABEL_LEAST;
     screen_fill_bar(p, bars, bar);
+    bool colour = screen_has_colour();
     screen_fit(s->label, screen_clamp(left - bars, LABEL_LEAST, columns), label);
     if (room)
         snprintf(line, sizeof line, "%s%s [%s]%s", label, seed, bar, state);
     else
         snprintf(line, sizeof line, "%s%s%s", label, seed, state);
-    if (screen_columns(line) > width)
+    if (screen_columns(line) > width) {
         screen_fit(line, width, label);
-    printf("\r%s\033[K", screen_columns(line) > width ? label : line);
+        printf("\r%s\033[K", label);
+    } else if (room && colour) {
+        printf("\r%s%s [\033[32m%s\033[0m]%s\033[K", label, seed, bar, state);
+    } else {
+        printf("\r%s\033[K", line);
+    }
     if (p->round == p->n_rounds)
         printf("\n");
 }

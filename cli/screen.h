@@ -20,6 +20,13 @@ typedef struct screen {
     double shown; /* seconds at the last line */
 } screen;
 
+/* Columns of the terminal; whether it shows colours, and the user wants them (NO_COLOR). */
+int screen_width(void);
+bool screen_has_colour(void);
+
+/* Says how long n runs took. */
+void screen_total(screen_form form, size_t n, double seconds);
+
 void screen_progress(screen *s, const eg_progress *p);
 
 /* The run came to its end, or was stopped after a checkpoint. */

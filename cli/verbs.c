@@ -38,8 +38,12 @@ const eg_verb eg_verbs[] = {
     {"compare", eg_verb_compare, "engram compare FILE|NAME|RUN... [options]\n",
      "run what is missing and print the table",
      "Runs that are finished are read, those that were stopped go on.\n\n" VERBS_RUN_OPTIONS
+     "  --sort COLUMN     rows by label, seeds, acc_final, forgetting, seconds, ...: best "
+     "first\n"
      "  --markdown        the table as Markdown\n"
-     "  --json            the table as JSON\n"},
+     "  --latex           as a LaTeX tabular\n"
+     "  --csv             as CSV, unrounded\n"
+     "  --json            as JSON, unrounded\n"},
     {"report", eg_verb_report, "engram report RUN... [--out FILE.html]\n",
      "make a page about runs",
      "  --out FILE.html   where it goes (" EG_RUN_REPORT "; of one run: in its folder)\n"},

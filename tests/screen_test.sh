@@ -49,6 +49,7 @@ lines = [re.sub("\\x1b.*", "", l) for l in re.split("[\r\n]+", text.decode()) if
 assert lines and all(len(l) < columns for l in lines), (columns, lines)
 print(lines[-1])
 PYTHON
+export NO_COLOR=1
 # bar COLUMNS WORDS: of the long label's last line, as a regular expression.
 bar() {
     rm -rf d
@@ -56,7 +57,40 @@ bar() {
         --out d >last || fail "$1 columns: too long, or none"
     grep -qE "$2" last || fail "$1 columns: $(cat last)"
 }
-bar 200 "which no narrow terminal can show seed 0  \[#{30}\] 40/40, accuracy [0-9.]+ %, 0 s left$"
+bar 200 "which no narrow terminal can show seed 0  \[#{30}\] 40/40, accuracy [0-9.]+ %, [0-9.]+ s$"
 bar 80 "^a label .*\.\.\. seed 0  \[#{10}\] 40/40, accuracy"
 bar 50 "^a l\.\.\. seed 0  40/40, accuracy"
 bar 20 "\.\.\.$"
+
+# Of several runs: how long all took, a table that fits with the columns it has no room for, and no
+# escape sequence where they are not wanted.
+cat >compare.py <<'PYTHON'
+import fcntl, os, pty, re, struct, sys, termios
+def compare(columns, **environment):
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.environ.update(TERM="xterm", **environment)
+        os.execv(sys.argv[1], [sys.argv[1], "compare", "t.yaml", "--only", "avg", "--seeds", "0..1"])
+    text = b""
+    try:
+        while part := os.read(terminal, 4096):
+            text += part
+    except OSError:
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return text.decode()
+first = compare(60)
+assert re.search(r"\n2 runs in [0-9.]+ s\r\n\r\n", first), first
+assert "\x1b[32m#" in first and "\x1b[1mlabel" in first, first
+again = compare(60, NO_COLOR="1")
+assert "\x1b" not in again and "runs in" not in again, again
+lines = again.replace("\r", "").split("\n")
+assert lines[0].startswith("label  seeds") or lines[0].startswith("label  accuracy %"), lines
+assert all(len(l) <= 60 for l in lines[:2]), lines
+assert lines[2].startswith("no room for: ") and "sent down" in lines[2], lines
+wide = compare(200, NO_COLOR="1")
+assert "no room" not in wide and "sent down" in wide, wide
+PYTHON
+unset NO_COLOR
+python3 compare.py "$engram" || fail "the table in a terminal"

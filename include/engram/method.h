@@ -136,6 +136,8 @@ typedef struct eg_method {
 
     eg_client_half client;
     eg_server_half server;
+
+    bool bound; /* an upper or lower bound, not a contender */
 } eg_method;
 
 extern const eg_method *const eg_methods[]; /* NULL at the end */

@@ -22,16 +22,32 @@ eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_publis
 typedef enum eg_compare_form {
     EG_COMPARE_TEXT,     /* columns for a terminal */
     EG_COMPARE_MARKDOWN, /* the same cells as a Markdown table */
-    EG_COMPARE_JSON,     /* fractions, bytes and seconds, unrounded */
+    EG_COMPARE_LATEX,    /* the same cells as a tabular with the rules of booktabs */
+    EG_COMPARE_CSV,      /* fractions, bytes and seconds, unrounded */
+    EG_COMPARE_JSON,     /* the same */
 } eg_compare_form;
+
+typedef struct eg_compare_how {
+    eg_compare_form form;
+    const char *sort; /* a value of the summary (the best first), "label" or "seeds"; NULL: in
+                       * the order of the runs */
+    int width;        /* of the terminal: columns that do not fit are left out; 0: all stay */
+    bool colour;      /* the terminal understands escape sequences */
+} eg_compare_how;
+
+/* Whether there is such a column to sort by: EG_EINVAL if not. */
+eg_status eg_compare_check(const eg_compare_how *how);
 
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
  * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`
  * of the experiment and seed); columns that no run has are left out, and those of other metrics
- * stand beside published figures. Below it stands how many uploads were left out and rounds
- * skipped, if any. *out is a C string; free() it. EG_ENOENT: a run is not finished. */
+ * stand beside published figures. What is best among contenders (not bounds) by more than a
+ * deviation is bold. Below it stands the scale of the runs if they are smaller than the
+ * experiment, and how many uploads were left out and rounds skipped, if any. *out is a C
+ * string; free() it. EG_ENOENT: a run is not finished; EG_EINVAL: there is no column to sort
+ * by. */
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
-                           size_t n_published, eg_compare_form form, char **out);
+                           size_t n_published, const eg_compare_how *how, char **out);
 
 #pragma GCC visibility pop
 

@@ -8,4 +8,5 @@ const eg_method eg_method_centralized = {
     .help = "every client alone, on all its data so far",
     .setup = eg_setup_personal,
     .client = {.samples = eg_add_past_samples},
+    .bound = true,
 };

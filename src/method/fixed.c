@@ -21,4 +21,5 @@ const eg_method eg_method_fixed = {
     .help = "trains in the first task only",
     .setup = fixed_setup,
     .server = {.wants = fixed_wants},
+    .bound = true,
 };

@@ -7,4 +7,5 @@ const eg_method eg_method_joint = {
     .name = "joint",
     .help = "all data so far on every client, and the mean of their models",
     .client = {.samples = eg_add_past_samples},
+    .bound = true,
 };

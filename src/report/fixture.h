@@ -13,6 +13,8 @@
 
 typedef struct fixture {
     const char *name, *label, *lr; /* lr NULL: 0.05 */
+    const char *method;            /* NULL: er, fed-a-gem */
+    double scale;                  /* 0: the settings do not say */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
     int64_t skipped; /* this round, 0: none; all its uploads are left out */
     bool notes;      /* every client notes its drift, the server its step */
@@ -155,6 +157,8 @@ static inline void fixture_settings(const fixture *s, const char *folder)
     const char *lr = strstr(fixture_config, "0.05,");
     int n = snprintf(text, sizeof text, "%.*s%s%s", (int)(lr - fixture_config), fixture_config,
                      s->lr ? s->lr : "0.05", lr + 4);
+    if (s->scale > 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, "scale: %g\n", s->scale);
     assert_true(n > 0 && n < (int)sizeof text);
     files_write(folder, "config.yaml", text, (size_t)n);
 }
@@ -171,10 +175,10 @@ static inline void fixture_write(const fixture *s, const char *folder)
     int64_t rounds = s->tasks * s->rounds_a_task, last = s->unfinished ? rounds / 2 : rounds;
     fprintf(f,
             "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64
-            ",\"method\":[\"er\",\"fed-a-gem\"],\"clients\":%" PRId64 ",\"tasks\":%" PRId64
-            ",\"rounds\":%" PRId64
+            ",\"method\":[%s],\"clients\":%" PRId64 ",\"tasks\":%" PRId64 ",\"rounds\":%" PRId64
             ",\"classes\":10,\"isa\":\"avx2\",\"config_sha256\":\"cd34%s\"}\n",
-            name, label, s->seed, s->clients, s->tasks, rounds, s->lr ? s->lr : "");
+            name, label, s->seed, s->method ? s->method : "\"er\",\"fed-a-gem\"", s->clients,
+            s->tasks, rounds, s->lr ? s->lr : "");
     free(name);
     free(label);
     fixture_evals(f, s, 0);

@@ -3,6 +3,8 @@
  */
 #include "report/group.h"
 
+#include <engram/method.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,6 +50,16 @@ static eg_status group_name(eg_groups *g)
     return EG_OK;
 }
 
+static bool group_is_bound(const eg_start_event *s)
+{
+    for (size_t i = 0; i < s->n_method; i++) {
+        const eg_method *m = eg_method_find(s->method[i]);
+        if (m && m->bound)
+            return true;
+    }
+    return false;
+}
+
 static eg_status group_make(eg_groups *g)
 {
     for (size_t i = 0; i < g->n_runs; i++) {
@@ -59,7 +71,8 @@ static eg_status group_make(eg_groups *g)
             g->group[g->n - 1].n++;
             continue;
         }
-        g->group[g->n++] = (eg_group){.run = g->runs + i, .n = 1};
+        g->group[g->n++] =
+            (eg_group){.run = g->runs + i, .n = 1, .bound = group_is_bound(r->start)};
     }
     EG_TRY(eg_groups_tell_apart(g));
     return group_name(g);
@@ -216,6 +229,24 @@ eg_spread eg_group_fall(const eg_group *g, int64_t task)
         if (task < g->run[i]->start->tasks)
             group_add(&s, g->run[i]->fall[task]);
     return group_spread(s);
+}
+
+bool eg_group_is_best(const eg_groups *all, const eg_group *g, const eg_column *c)
+{
+    eg_spread mine = eg_group_summary(g, c->which);
+    bool alone = true;
+    if (g->bound || c->better == 0 || isnan(mine.sd))
+        return false;
+    for (const eg_group *k = all->group; k < all->group + all->n; k++) {
+        eg_spread other = eg_group_summary(k, c->which);
+        if (k == g || k->bound || other.n == 0)
+            continue;
+        double lead = (mine.mean - other.mean) * c->better;
+        if (!(lead > fmax(mine.sd, other.sd)) || isnan(other.sd))
+            return false;
+        alone = false;
+    }
+    return !alone;
 }
 
 eg_losses eg_group_losses(const eg_group *g)

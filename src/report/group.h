@@ -10,18 +10,28 @@
 
 #include <engram/report.h>
 
-typedef struct eg_setting {
+/* A column of a comparison. */
+typedef struct eg_column {
+    const char *heading, *help;
+    eg_summary which;
+    int better;          /* 1: more is better; -1: less is; 0: it depends */
+    bool beside_a_paper; /* shown only where a paper has it */
+    int weight;          /* where there is no room for all, the least go first */
+} eg_column;
+
+typedef struct eg_differing {
     const char *key, *value; /* "train.lr", "0.1" */
     size_t n_values;         /* how many the groups of the label have for it */
-} eg_setting;
+} eg_differing;
 
 typedef struct eg_group {
     /* The label, behind the experiment's name where names differ, and before what tells it from
      * other groups of the label: "er (train.lr=0.05)". */
     const char *title;
-    const char *apart;           /* what stands in the brackets, or "" */
-    const eg_setting *differing; /* [n_differing] by n_values, most first */
+    const char *apart;             /* what stands in the brackets, or "" */
+    const eg_differing *differing; /* [n_differing] by n_values, most first */
     size_t n_differing;
+    bool bound;      /* a bound on what methods can reach, so that it competes with none */
     eg_runlog **run; /* [n] by seed */
     size_t n;
 } eg_group;
@@ -70,6 +80,10 @@ enum { EG_MEAN = -1, EG_MEAN_IL = -2 };
 const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which);
 
+/* Whether a group is better than every other contender by more than the larger of their
+ * deviations. Without deviations (one seed), without others, and for a bound it is not. */
+bool eg_group_is_best(const eg_groups *all, const eg_group *g, const eg_column *c);
+
 /* How many characters a UTF-8 text has, and how many bytes its first n (all, if fewer). */
 size_t eg_show_length(const char *text);
 size_t eg_show_begin(const char *text, size_t n);
@@ -81,15 +95,12 @@ void eg_show_seconds(char out[32], double seconds);
 void eg_show_value(char out[32], eg_summary which, double value);
 void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.2" */
 
+/* "scale 0.05", "scales 0.05 to 0.5"; "" if all runs are as large as their experiment. */
+void eg_show_scale(char out[64], const eg_groups *g);
+
 void eg_show_losses(char out[96], const eg_losses *l); /* "38 uploads left out" */
 
 /* The columns of a comparison, in order. */
-typedef struct eg_column {
-    const char *heading, *help;
-    eg_summary which;
-    int better;          /* 1: more is better; -1: less is; 0: it depends */
-    bool beside_a_paper; /* shown only where a paper has it */
-} eg_column;
 extern const eg_column eg_columns[];
 extern const size_t eg_n_columns;
 

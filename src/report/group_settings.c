@@ -12,7 +12,7 @@ enum { SETTINGS_SHOWN = 2, SETTINGS_VALUE = 16, SETTINGS_HASH = 8 };
 
 /* config.yaml as a flat list: {"train.lr", "0.1"}. */
 typedef struct settings {
-    eg_setting *list; /* [n] in the file's order */
+    eg_differing *list; /* [n] in the file's order */
     size_t n, cap;
     eg_arena *arena;
 } settings;
@@ -21,7 +21,7 @@ static eg_status settings_add(settings *s, const char *key, const char *value)
 {
     if (s->n == s->cap) { /* the old list stays in the arena, which is small and soon freed */
         size_t cap = s->cap ? 2 * s->cap : 64;
-        eg_setting *list = eg_arena_alloc(s->arena, cap * sizeof *list);
+        eg_differing *list = eg_arena_alloc(s->arena, cap * sizeof *list);
         if (!list)
             return EG_ENOMEM;
         if (s->n > 0)
@@ -29,7 +29,7 @@ static eg_status settings_add(settings *s, const char *key, const char *value)
         s->list = list;
         s->cap = cap;
     }
-    s->list[s->n++] = (eg_setting){.key = key, .value = value};
+    s->list[s->n++] = (eg_differing){.key = key, .value = value};
     return EG_OK;
 }
 
@@ -133,7 +133,7 @@ static eg_status settings_suffix(eg_groups *g, eg_group *group)
 {
     const char *text = "";
     for (size_t i = 0; i < group->n_differing && i < SETTINGS_SHOWN && text; i++) {
-        const eg_setting *d = &group->differing[i];
+        const eg_differing *d = &group->differing[i];
         size_t shown = eg_show_begin(d->value, SETTINGS_VALUE);
         text = eg_arena_text(&g->arena, "%s%s%s=%.*s%s", text, i ? ", " : "", d->key,
                              (int)shown, d->value, d->value[shown] ? "…" : "");
@@ -147,12 +147,12 @@ static eg_status settings_suffix(eg_groups *g, eg_group *group)
 static eg_status settings_of_group(eg_groups *g, const settings *all, size_t i)
 {
     eg_group *group = &g->group[i];
-    eg_setting *list = eg_arena_alloc(&g->arena, (all[i].n + 1) * sizeof *list);
+    eg_differing *list = eg_arena_alloc(&g->arena, (all[i].n + 1) * sizeof *list);
     if (!list)
         return EG_ENOMEM;
     group->differing = list;
     for (size_t k = 0; k < all[i].n; k++) {
-        eg_setting s = all[i].list[k];
+        eg_differing s = all[i].list[k];
         s.n_values = settings_values(g, all, i, k);
         if (s.n_values == 1)
             continue;

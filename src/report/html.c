@@ -162,18 +162,6 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     return EG_OK;
 }
 
-/* Whether no other group is better than this one; false where there is nothing to choose. */
-static bool html_best(const eg_groups *all, const eg_group *g, const eg_column *c)
-{
-    double mine = eg_group_summary(g, c->which).mean;
-    if (all->n < 2 || c->better == 0 || isnan(mine))
-        return false;
-    for (size_t i = 0; i < all->n; i++)
-        if ((eg_group_summary(&all->group[i], c->which).mean - mine) * c->better > 0)
-            return false;
-    return true;
-}
-
 static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
 {
     char text[80];
@@ -185,7 +173,7 @@ static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
     if (brief)
         fprintf(p->f, "<td title=\"%s\"", text);
     else
-        fprintf(p->f, "<td%s", html_best(p->g, g, c) ? " class=\"best\"" : "");
+        fprintf(p->f, "<td%s", eg_group_is_best(p->g, g, c) ? " class=\"best\"" : "");
     if (c->which == EG_SUMMARY_acc_final && s.n > 0)
         fprintf(p->f,
                 " style=\"background:linear-gradient(90deg,var(--tint) %.1f%%,transparent 0)\"",

@@ -4,10 +4,12 @@
 #include "report/run.h"
 
 #include "io/file.h"
+#include "io/yaml.h"
 
 #include <engram/log.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 static eg_status run_config(eg_runlog *r)
 {
@@ -22,6 +24,22 @@ static eg_status run_config(eg_runlog *r)
     r->config = eg_arena_text(&r->arena, "%s", (const char *)text);
     free(text);
     return r->config ? EG_OK : EG_ENOMEM;
+}
+
+/* The settings may have been written by hand; what cannot be read says nothing. */
+static double run_scale(const eg_runlog *r)
+{
+    eg_yaml *y;
+    double scale = 1;
+    if (!r->config || eg_yaml_parse(r->dir, r->config, strlen(r->config), &y) != EG_OK)
+        return 1;
+    const eg_yaml_node *root = eg_yaml_root(y);
+    const eg_yaml_node *node =
+        root->type == EG_YAML_MAPPING ? eg_yaml_get(root, "scale") : NULL;
+    if (node && node->text)
+        scale = strtod(node->text, NULL);
+    eg_yaml_free(y);
+    return scale > 0 && scale < 1 ? scale : 1;
 }
 
 static eg_status run_method(eg_runlog *r)
@@ -43,6 +61,7 @@ static eg_status run_load(eg_runlog *r, const char *dir)
     r->start = &r->log->start;
     EG_TRY(run_method(r));
     EG_TRY(run_config(r));
+    r->scale = run_scale(r);
     return eg_runlog_rows(r);
 }
 

@@ -19,6 +19,7 @@ typedef struct eg_runlog_row {
 
 typedef struct eg_runlog {
     const char *dir, *method, *config; /* method is "der, fed-a-gem"; config may be NULL */
+    double scale; /* the share of data and rounds it was run with; 1 if it is not known */
     eg_events *log;
     const eg_start_event *start;  /* the log's */
     bool finished;                /* eg_run_is_finished */

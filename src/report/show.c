@@ -10,33 +10,36 @@
 
 const eg_column eg_columns[] = {
     {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1,
-     false},
-    {"last ten %", "mean accuracy in the last ten rounds", EG_SUMMARY_acc_last_ten, 1, true},
+     false, 99},
+    {"last ten %", "mean accuracy in the last ten rounds", EG_SUMMARY_acc_last_ten, 1, true,
+     90},
     {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il, 1,
-     false},
+     false, 60},
     {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1,
-     false},
+     false, 50},
     {"AA %", "average accuracy: on what each client has met, mean over rounds", EG_SUMMARY_aa,
-     1, false},
+     1, false, 85},
     {"AR", "average regret: how far AA stays behind that of the run 'centralized', points",
-     EG_SUMMARY_ar, -1, false},
-    {"met %", "accuracy on what each client has met, at the end", EG_SUMMARY_acc_t, 1, true},
+     EG_SUMMARY_ar, -1, false, 80},
+    {"met %", "accuracy on what each client has met, at the end", EG_SUMMARY_acc_t, 1, true,
+     75},
     {"forgetting", "mean fall from a task's best accuracy, points; below 0: a gain",
-     EG_SUMMARY_forgetting, -1, false},
+     EG_SUMMARY_forgetting, -1, false, 70},
     {"from first", "the same, the best taken from the first task's end on",
-     EG_SUMMARY_forgetting_from_first, -1, true},
+     EG_SUMMARY_forgetting_from_first, -1, true, 45},
     {"backward", "backward transfer: change since a task was learned; below 0: a loss",
-     EG_SUMMARY_bwt, 1, false},
+     EG_SUMMARY_bwt, 1, false, 30},
     {"forward",
-     "forward transfer: accuracy on a task just before it, above the untrained model's",
-     EG_SUMMARY_fwt, 1, true},
-    {"clients %", "mean of the clients' final accuracies", EG_SUMMARY_client_mean, 1, true},
+     "forward transfer: accuracy on a task just before it, above the untrained "
+     "model's",
+     EG_SUMMARY_fwt, 1, true, 40},
+    {"clients %", "mean of the clients' final accuracies", EG_SUMMARY_client_mean, 1, true, 65},
     {"client sd", "standard deviation of the clients' final accuracies", EG_SUMMARY_client_sd,
-     -1, true},
-    {"worst %", "final accuracy of the worst client", EG_SUMMARY_client_worst, 1, true},
-    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0, false},
-    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0, false},
-    {"time", "from start to end", EG_SUMMARY_seconds, 0, false},
+     -1, true, 35},
+    {"worst %", "final accuracy of the worst client", EG_SUMMARY_client_worst, 1, true, 36},
+    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0, false, 20},
+    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0, false, 10},
+    {"time", "from start to end", EG_SUMMARY_seconds, 0, false, 55},
 };
 const size_t eg_n_columns = sizeof eg_columns / sizeof *eg_columns;
 
@@ -134,6 +137,18 @@ void eg_show_value(char out[32], eg_summary which, double value)
     default:
         eg_show_percent(out, value);
     }
+}
+
+void eg_show_scale(char out[64], const eg_groups *g)
+{
+    double least = 1, most = 0;
+    for (size_t i = 0; i < g->n_runs; i++) {
+        least = fmin(least, g->runs[i]->scale);
+        most = fmax(most, g->runs[i]->scale);
+    }
+    *out = 0;
+    if (least < 1)
+        snprintf(out, 64, least == most ? "scale %g" : "scales %g to %g", least, most);
 }
 
 void eg_show_losses(char out[96], const eg_losses *l)

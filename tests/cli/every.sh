@@ -9,7 +9,7 @@ runs:
 - {label: avg, method: fedavg}
 YAML
 for every in task round 2 4 100; do
-    engram run e.yaml --quiet --out "$every" --set eval.every=$every
+    engram run e.yaml --quiet --out "$every" --set eval.every=$every >/dev/null
     echo "every $every: $(sed -n 's/.*"event":"eval","round":\([0-9]*\),.*"full":\([a-z]*\),.*/\1 \2/p' \
         "$every"/*/metrics.jsonl | tr '\n' ',')"
     grep every: "$every"/*/config.yaml
@@ -18,7 +18,7 @@ fails 2 engram run e.yaml --set eval.every=0
 fails 2 engram run e.yaml --set eval.every=day
 
 echo "# the mean of the last ten rounds is over points of one test set"
-engram run e.yaml --quiet --out one --set eval.every=round --set scenario.tasks=1 --set scenario.rounds=4
+engram run e.yaml --quiet --out one --set eval.every=round --set scenario.tasks=1 --set scenario.rounds=4 >/dev/null
 sed -n 's/.*"full":false,"accuracy":\[\([0-9.e-]*\)\].*/\1/p' one/*/metrics.jsonl >points
 wc -l <points
 mean=$(awk '{ sum += $1 } END { printf "%.6f", sum / NR }' points)

@@ -12,7 +12,7 @@ YAML
 }
 mkfifo file.yaml
 text >file.yaml &
-engram run file.yaml --seeds 0..1 --quiet
+engram run file.yaml --seeds 0..1 --quiet >/dev/null
 text >file.yaml &
 engram compare file.yaml --seeds 0..1 --set train.lr=0.2 --markdown | cut -d'|' -f2
 text >file.yaml &

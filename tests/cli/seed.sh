@@ -26,7 +26,7 @@ scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 1, partition: 
 runs:
 - {label: avg, method: fedavg}
 YAML
-engram run one.yaml --seeds 9223372036854775806..9223372036854775807 --quiet
+engram run one.yaml --seeds 9223372036854775806..9223372036854775807 --quiet >/dev/null
 ls runs | sed 's/-[0-9a-f]\{8\}$/-HASH/'
 
 echo "# several, in their order"

@@ -13,7 +13,7 @@ engram compare file.yaml --set train.lr=0.1,0.01 --markdown | rows
 ls runs | sed 's/-[0-9a-f]\{8\}$/-HASH/'
 
 echo "# one of them, and a label's"
-engram run file.yaml --set train.lr=0.1,0.01 --only 'avg train.lr=0.1' --out one --quiet
+engram run file.yaml --set train.lr=0.1,0.01 --only 'avg train.lr=0.1' --out one --quiet >/dev/null
 engram compare file.yaml --out one --only prox --markdown | rows
 ls one | sed 's/-[0-9a-f]\{8\}$/-HASH/'
 

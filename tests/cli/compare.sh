@@ -1,0 +1,26 @@
+# The table of runs: in the forms that people and programs read, sorted as one wants it.
+cat >file.yaml <<'YAML'
+name: small
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+memory: {kind: reservoir, size: 10}
+runs:
+- {label: er_10, method: er, published: {acc_final: [50, 1]}}
+- {label: avg, method: fedavg}
+- {label: joint, method: joint}
+YAML
+no_numbers() { sed -E 's/(-|\$-\$)?[0-9]+\.[0-9]+/X/g; s/[0-9.]+ (k?B|s)\b/X \1/g; s/ +/ /g'; }
+
+echo "# Markdown, sorted by label"
+engram compare file.yaml --markdown --sort label | no_numbers
+echo "# LaTeX"
+engram compare file.yaml --latex | no_numbers
+echo "# CSV"
+engram compare file.yaml --csv --set scale=0.5 | cut -d, -f1-8,11,12
+echo "# text says the scale"
+engram compare file.yaml --set scale=0.5 --sort acc-final | grep -o "published\*\|^\* .*"
+echo "# what goes wrong"
+fails 2 engram compare file.yaml --sort beauty
+fails 2 engram compare file.yaml --sort
+fails 2 engram run file.yaml --sort label
