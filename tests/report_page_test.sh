@@ -5,7 +5,7 @@ set -euo pipefail
 build=$(cd "$1" && pwd)
 browser=$(command -v chromium || command -v chromium-browser || true)
 if [[ -z $browser ]]; then
-    echo "not tested here: no chromium"
+    echo "not tested here: no chromium; tools/setup chromium installs it"
     exit 77
 fi
 folder=$(mktemp -d)
@@ -52,6 +52,14 @@ const boxes = [...document.querySelectorAll(".chart, .scroll")].filter(wide);
 document.body.dataset.beyond = Math.max(0, document.documentElement.scrollWidth - innerWidth);
 document.body.dataset.boxes = boxes.length;
 document.body.dataset.silent = boxes.filter(b => !hint(b) || !hint(b).offsetWidth).length;
+// Every chart can be saved: as a file that is whole and needs no style sheet.
+const saved = [...document.querySelectorAll("figure svg")].map(save);
+const whole = text => {
+    const file = new DOMParser().parseFromString(text, "image/svg+xml");
+    return !file.querySelector("parsererror") && file.documentElement.getAttribute("width") > 0;
+};
+document.body.dataset.saved = saved.filter(t => whole(t) && !/var\(|class=/.test(t)).length;
+document.body.dataset.buttons = document.querySelectorAll("figure .save").length;
 </script>
 END
 }
@@ -66,11 +74,11 @@ for id in "${looks[@]}"; do
     wait "$id" || fail "the browser ends with $?"
 done
 
-one=(accuracy matrix forgetting clients bytes bytes-total)
+one=(accuracy matrix forgetting loss time clients bytes bytes-total)
 expect dark "${one[@]}"
 expect light "${one[@]}"
-expect compare compare final "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
-grep -q 'data-beyond="0" data-boxes="11" data-silent="0"' "$folder/narrow.dom" ||
+expect compare compare final losses "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
+grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="35" data-buttons="35"' "$folder/narrow.dom" ||
     fail "narrow: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
 grep -q 'CONSOLE.*seen' "$folder/bad.said" || fail "what is written to the console is not seen"
 [[ -s $folder/dark.png ]] || fail "there is no picture"

@@ -55,25 +55,36 @@ eg_status eg_png_parse(const char *name, const uint8_t *bytes, size_t n, eg_imag
     return EG_OK;
 }
 
-eg_status eg_png_save(const char *path, const eg_image *im)
+eg_status eg_png_print(const eg_image *im, uint8_t **out, size_t *n)
 {
+    *out = NULL;
     if (im->height < 1 || im->width < 1 || im->height * im->width > EG_IMAGE_MAX_PIXELS)
-        return eg_fail(EG_EINVAL, "%s: cannot write %lld x %lld pixels", path,
-                       (long long)im->width, (long long)im->height);
+        return eg_fail(EG_EINVAL, "cannot write %lld x %lld pixels", (long long)im->width,
+                       (long long)im->height);
     png_image png = {.version = PNG_IMAGE_VERSION};
     png.width = (png_uint_32)im->width;
     png.height = (png_uint_32)im->height;
     png.format = im->channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-    png_alloc_size_t n = 0;
-    void *bytes = NULL;
-    eg_status s = EG_OK;
-    /* libpng's own writing removes what was there when it fails. */
-    if (!png_image_write_to_memory(&png, NULL, &n, 0, im->pixels, 0, NULL) ||
-        !(bytes = malloc(n)) ||
-        !png_image_write_to_memory(&png, bytes, &n, 0, im->pixels, 0, NULL))
-        s = eg_fail(EG_ENOMEM, "%s: cannot make the PNG (%s)", path, png.message);
-    if (s == EG_OK)
-        s = eg_file_write(path, &(eg_bytes){bytes, n}, 1);
+    png_alloc_size_t size = 0;
+    uint8_t *bytes = NULL;
+    if (!png_image_write_to_memory(&png, NULL, &size, 0, im->pixels, 0, NULL) ||
+        !(bytes = malloc(size)) ||
+        !png_image_write_to_memory(&png, bytes, &size, 0, im->pixels, 0, NULL)) {
+        free(bytes);
+        return eg_fail(EG_ENOMEM, "cannot make the PNG (%s)", png.message);
+    }
+    *out = bytes;
+    *n = (size_t)size;
+    return EG_OK;
+}
+
+/* libpng's own writing removes what was there when it fails. */
+eg_status eg_png_save(const char *path, const eg_image *im)
+{
+    uint8_t *bytes;
+    size_t n;
+    EG_TRY(eg_blame(eg_png_print(im, &bytes, &n), "%s", path));
+    eg_status s = eg_file_write(path, &(eg_bytes){bytes, n}, 1);
     free(bytes);
     return s;
 }

@@ -14,5 +14,6 @@ bool eg_png_known(const uint8_t *bytes, size_t n);
 eg_status eg_png_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
 
 eg_status eg_png_save(const char *path, const eg_image *im);
+eg_status eg_png_print(const eg_image *im, uint8_t **out, size_t *n); /* free() *out */
 
 #endif

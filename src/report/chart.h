@@ -11,6 +11,14 @@ void eg_figure_open(eg_page *p, const char *heading, const char *sentence);
 void eg_figure_table(eg_page *p, const char *heading); /* begins the table that can be opened */
 void eg_figure_close(eg_page *p);                      /* ends the figure */
 
+/* Charts of more tasks than this draw several as one, and leave their numbers to the run's
+ * tables: else a page would grow with the square of the tasks. */
+enum { EG_MANY_TASKS = 50 };
+int64_t eg_tasks_together(int64_t n_tasks); /* how many are drawn as one */
+
+/* As eg_figure_table; false, after saying where the numbers are, of too many tasks. */
+bool eg_figure_task_table(eg_page *p, const char *heading, int64_t n_tasks);
+
 /* A heading, with the first seed in it if there are several: "Who took part, seed 0". */
 const char *eg_figure_of_seed(eg_page *p, const eg_group *g, const char *heading);
 
@@ -19,7 +27,7 @@ void eg_cell_head(eg_page *p, const char *format, ...) __attribute__((format(pri
 void eg_cell_percent(eg_page *p, double fraction);
 void eg_cell_spread(eg_page *p, eg_spread s);
 void eg_cell_count(eg_page *p, int64_t n);
-void eg_cell_number(eg_page *p, double x);
+void eg_cell_unit(eg_page *p, eg_unit unit, double x);
 void eg_cell_bytes(eg_page *p, double bytes);
 
 typedef struct eg_point {
@@ -55,16 +63,19 @@ void eg_chart_lines(eg_page *p, const eg_line_chart *c);
 
 /* Charts of one group, over its seeds. */
 eg_status eg_chart_accuracy(eg_page *p, const eg_group *g);
-void eg_chart_matrix(eg_page *p, const eg_group *g);
+eg_status eg_chart_matrix(eg_page *p, const eg_group *g);
 void eg_chart_forgetting(eg_page *p, const eg_group *g);
 eg_status eg_chart_clients(eg_page *p, const eg_group *g); /* the first seed */
 eg_status eg_chart_bytes(eg_page *p, const eg_group *g);   /* the first seed; two figures */
 
-eg_status eg_chart_notes(eg_page *p, const eg_group *g); /* a figure for each name */
+eg_status eg_chart_each(eg_page *p, const eg_group *g);   /* the first seed */
+eg_status eg_chart_rounds(eg_page *p, const eg_group *g); /* loss and time; two figures */
+eg_status eg_chart_notes(eg_page *p, const eg_group *g);  /* a figure for each name */
 
 /* Charts of all groups. */
 eg_status eg_chart_compare(eg_page *p);
 eg_status eg_chart_final(eg_page *p);
+eg_status eg_chart_losses(eg_page *p);
 
 /* The last rounds of the tasks as far as the run has got, of the arena; *n may be 0. */
 eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size_t *n);

@@ -92,7 +92,8 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
         .chart = "accuracy", .title = "Accuracy over rounds", .n_tasks = r->start->tasks};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
     EG_TRY(eg_task_ends(p, r, &c.task_end, &c.n_ends));
-    for (int64_t t = 0; t < r->start->tasks; t++, n++) {
+    int64_t each = eg_tasks_together(r->start->tasks);
+    for (int64_t t = 0; t < r->start->tasks; t += each, n++) {
         line[n].name = eg_arena_text(&p->arena, "task %" PRId64, t + 1);
         EG_TRY(line[n].name ? EG_OK : EG_ENOMEM);
         line[n].colour = eg_colour_task(t, r->start->tasks);
@@ -111,13 +112,15 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     c.x_name = c.x_item = "round";
     c.description = "Lines of test accuracy, one for each task and a thick one for the mean "
                     "over the tasks learned so far. The table below holds the numbers.";
-    eg_figure_open(
-        p, c.title,
-        "One line a task, faint until it is learned; the thick line is the mean over "
-        "the tasks learned so far.");
+    eg_figure_open(p, c.title,
+                   each > 1
+                       ? "A line for some of the tasks, faint until it is learned; the thick "
+                         "line is the mean over the tasks learned so far."
+                       : "One line a task, faint until it is learned; the thick line is the "
+                         "mean over the tasks learned so far.");
     eg_chart_lines(p, &c);
-    eg_figure_table(p, "accuracy in percent");
-    accuracy_table(p, g);
+    if (eg_figure_task_table(p, "accuracy in percent", r->start->tasks))
+        accuracy_table(p, g);
     eg_figure_close(p);
     return EG_OK;
 }
@@ -231,8 +234,8 @@ eg_status eg_chart_final(eg_page *p)
         "The newest task at the left, the oldest at the right: a line that falls has "
         "forgotten, a level one remembers.");
     eg_chart_lines(p, &c);
-    eg_figure_table(p, "final accuracy in percent");
-    final_table(p, c.n_tasks);
+    if (eg_figure_task_table(p, "final accuracy in percent", c.n_tasks))
+        final_table(p, c.n_tasks);
     eg_figure_close(p);
     return EG_OK;
 }

@@ -143,7 +143,8 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
 
 static double lines_room(const eg_line_chart *c)
 {
-    double number = eg_svg_label_width("00.0  ", 0) - eg_svg_label_width("", 0);
+    double number = eg_svg_label_width(c->unit == EG_PERCENT ? "00.0  " : "0.0000  ", 0) -
+                    eg_svg_label_width("", 0);
     double room = lines_room_least;
     if (c->small)
         return lines_room_small;

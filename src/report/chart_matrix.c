@@ -1,16 +1,21 @@
-/* chart_matrix.c - the accuracy matrix as a heat map, and what became of each task.
+/* chart_matrix.c - the accuracy matrix as a heat map.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * Of many tasks it is a picture, a pixel for a cell or for several: elements for each would be
+ * as many as the square of the tasks.
  */
 #include "report/chart.h"
 
+#include "io/png.h"
+
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
-enum { MATRIX_WIDTH = 470, MATRIX_LEFT = 62, MATRIX_TOP = 40 };
+enum { MATRIX_WIDTH = 470, MATRIX_LEFT = 62, MATRIX_TOP = 40, MATRIX_PIXELS = 400 };
 
 /* A cell is the card's colour at 0 and this at 100 %. */
 static const eg_colour matrix_card = {0xffffff, 0x171b22}, matrix_heat = {0x083d77, 0x58a6ff};
-static const eg_colour matrix_lost = {0xd55e00, 0xff8f4a};
 
 typedef struct matrix_box {
     double x, y, w, h;
@@ -42,7 +47,7 @@ static void matrix_cell(eg_page *p, const eg_runlog_row *row, int64_t task, doub
 
 static void matrix_numbers(eg_page *p, int64_t n, double w, double h, int64_t rows)
 {
-    int64_t stride = n / 20 + 1;
+    int64_t most = n > rows ? n : rows, stride = most / (most < 100 ? 20 : 12) + 1;
     for (int64_t t = 0; t < n; t += stride)
         fprintf(p->f, "<text class=\"dim mid\" x=\"%.1f\" y=\"%d\">%" PRId64 "</text>",
                 MATRIX_LEFT + ((double)t + 0.5) * w - 1, MATRIX_TOP - 8, t + 1);
@@ -75,26 +80,72 @@ static void matrix_table(eg_page *p, const eg_group *g)
     }
 }
 
-void eg_chart_matrix(eg_page *p, const eg_group *g)
+/* The mean accuracy of a pixel's cells, as a shade from 0 to 255; row numbers are of task ends.
+ */
+static uint8_t matrix_shade(const eg_group *g, const int64_t *end, const int64_t rows[2],
+                            const int64_t tasks[2])
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t i = rows[0]; i < rows[1]; i++)
+        for (int64_t t = tasks[0]; t < tasks[1]; t++) {
+            double a = eg_group_acc(g, end[i], t).mean;
+            sum += isnan(a) ? 0 : a;
+            n += !isnan(a);
+        }
+    return n > 0 ? (uint8_t)lround(255 * (0.04 + 0.96 * sum / (double)n)) : 0;
+}
+
+/* A picture of the matrix, light where accuracy is high. end [rows]: rounds. */
+static eg_status matrix_image(eg_page *p, const eg_group *g, const int64_t *end, int64_t rows,
+                              eg_image *im)
+{
+    int64_t n = g->run[0]->start->tasks;
+    *im = (eg_image){.channels = 1};
+    im->height = rows < MATRIX_PIXELS ? rows : MATRIX_PIXELS;
+    im->width = n < MATRIX_PIXELS ? n : MATRIX_PIXELS;
+    im->pixels = eg_arena_alloc(&p->arena, (size_t)(im->height * im->width));
+    if (!im->pixels)
+        return EG_ENOMEM;
+    for (int64_t y = 0; y < im->height; y++)
+        for (int64_t x = 0; x < im->width; x++) {
+            const int64_t some[2] = {y * rows / im->height, (y + 1) * rows / im->height};
+            const int64_t tasks[2] = {x * n / im->width, (x + 1) * n / im->width};
+            im->pixels[y * im->width + x] = matrix_shade(g, end, some, tasks);
+        }
+    return EG_OK;
+}
+
+/* The picture is a mask of the heat's colour, so that it fits light pages and dark ones. */
+static eg_status matrix_picture(eg_page *p, const eg_group *g, const int64_t *end, int64_t rows,
+                                matrix_box b)
+{
+    eg_image im;
+    uint8_t *bytes;
+    size_t n;
+    EG_TRY(matrix_image(p, g, end, rows, &im));
+    EG_TRY(eg_png_print(&im, &bytes, &n));
+    fprintf(p->f,
+            "<mask id=\"m%d\"><image x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+            "preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" "
+            "href=\"data:image/png;base64,",
+            p->n_charts, b.x, b.y, b.w, b.h);
+    eg_html_base64(p->f, bytes, n);
+    free(bytes);
+    fprintf(p->f, "\"/></mask><g ");
+    eg_svg_colour(p->f, matrix_heat);
+    fprintf(p->f,
+            "><rect class=\"fill\" mask=\"url(#m%d)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+            "height=\"%.1f\"/></g>\n",
+            p->n_charts, b.x, b.y, b.w, b.h);
+    return EG_OK;
+}
+
+/* Each cell by itself. */
+static void matrix_cells(eg_page *p, const eg_group *g, double w, double h)
 {
     const eg_runlog *r = g->run[0];
-    int64_t rows = 0;
-    for (size_t i = 0; i < r->n_row; i++)
-        rows += r->row[i].task_end;
-    if (rows == 0)
-        return;
-    double w = (MATRIX_WIDTH - MATRIX_LEFT - 4) / (double)r->start->tasks;
-    double h = fmin(fmax(w, 4), fmin(46, fmax(290 / (double)rows, 3)));
     double y = MATRIX_TOP;
-    eg_figure_open(
-        p, "Accuracy matrix",
-        "Read down a column to see a task being learned (framed) and what happens to "
-        "it afterwards.");
-    eg_svg_open(p, "matrix", MATRIX_WIDTH, MATRIX_TOP + (double)rows * h + 6,
-                "Accuracy matrix in percent",
-                "A heat map: rows are the ends of tasks, columns the tasks tested. The table "
-                "below holds the numbers.");
-    matrix_numbers(p, r->start->tasks, w, h, rows);
     for (size_t i = 0; i < r->n_row; i++) {
         if (!r->row[i].task_end)
             continue;
@@ -104,99 +155,49 @@ void eg_chart_matrix(eg_page *p, const eg_group *g)
                         r->start->learned[t] == r->row[i].period);
         y += h;
     }
+}
+
+/* The rounds of the task rows, of the arena. */
+static eg_status matrix_ends(eg_page *p, const eg_runlog *r, int64_t **out, int64_t *n)
+{
+    *n = 0;
+    *out = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof **out);
+    for (size_t i = 0; *out && i < r->n_row; i++)
+        if (r->row[i].task_end)
+            (*out)[(*n)++] = r->row[i].round;
+    return *out ? EG_OK : EG_ENOMEM;
+}
+
+eg_status eg_chart_matrix(eg_page *p, const eg_group *g)
+{
+    const eg_runlog *r = g->run[0];
+    int64_t rows, *end, n = r->start->tasks;
+    EG_TRY(matrix_ends(p, r, &end, &rows));
+    if (rows == 0)
+        return EG_OK;
+    bool many = n > EG_MANY_TASKS || rows > EG_MANY_TASKS;
+    double w = (MATRIX_WIDTH - MATRIX_LEFT - 4) / (double)n, room = 290 / (double)rows;
+    double h = many ? (MATRIX_WIDTH - MATRIX_LEFT - 4) / (double)rows
+                    : fmin(fmax(w, 4), fmin(46, fmax(room, 3)));
+    eg_figure_open(p, "Accuracy matrix",
+                   many ? "The stronger the colour, the higher the accuracy. Read down a "
+                          "column to see a task "
+                          "being learned and what happens to it afterwards."
+                        : "Read down a column to see a task being learned (framed) and what "
+                          "happens to it afterwards.");
+    eg_svg_open(p, "matrix", MATRIX_WIDTH, MATRIX_TOP + (double)rows * h + 6,
+                "Accuracy matrix in percent",
+                "A heat map: rows are the ends of tasks, columns the tasks tested.");
+    matrix_numbers(p, n, w, h, rows);
+    if (many)
+        EG_TRY(matrix_picture(
+            p, g, end, rows,
+            (matrix_box){MATRIX_LEFT, MATRIX_TOP, w * (double)n, h * (double)rows}));
+    else
+        matrix_cells(p, g, w, h);
     eg_svg_close(p);
-    eg_figure_table(p, "accuracy in percent");
-    matrix_table(p, g);
+    if (eg_figure_task_table(p, "accuracy in percent", n > rows ? n : rows))
+        matrix_table(p, g);
     eg_figure_close(p);
-}
-
-/* One task: what it still has, and beside it what it has lost. */
-static void forgetting_bar(eg_page *p, const eg_group *g, const eg_frame *m, int64_t task,
-                           double y, double h)
-{
-    const eg_runlog *r = g->run[0];
-    const eg_runlog_row *last = eg_runlog_last(r);
-    double now = eg_group_acc(g, last->round, task).mean, fall = eg_group_fall(g, task).mean;
-    char now_text[32], fall_text[32], gap_text[32];
-    bool learned = r->start->learned[task] > 0 && r->start->learned[task] <= last->period;
-    if (isnan(now))
-        return;
-    eg_show_percent(now_text, now);
-    eg_show_percent(fall_text, fall);
-    eg_show_percent(gap_text, fabs(fall));
-    double x = eg_frame_x(m, now);
-    fprintf(p->f, "<g><title>task %" PRId64 ": %s %% at the end", task + 1, now_text);
-    if (!isnan(fall))
-        fprintf(p->f, ", %s points %s its best before", gap_text, fall < 0 ? "above" : "below");
-    fprintf(p->f,
-            "</title><text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%s%" PRId64 "</text><g ",
-            m->left - 8, y + h / 2 + 4, h >= 14 ? "task " : "", task + 1);
-    eg_svg_colour(p->f, eg_colour_task(task, r->start->tasks));
-    fprintf(p->f,
-            "><rect class=\"fill\" rx=\"2\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-            "height=\"%.1f\"/></g>",
-            m->left, y, fmax(x - m->left, 0.8), h);
-    if (fall > 0) {
-        fprintf(p->f, "<g ");
-        eg_svg_colour(p->f, matrix_lost);
-        fprintf(p->f,
-                "><rect class=\"lost\" rx=\"2\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                "height=\"%.1f\"/></g>",
-                x + 1, y + 0.5, fmax(eg_frame_x(m, now + fall) - x - 1.5, 0.5), h - 1);
-    }
-    if (h >= 9)
-        fprintf(p->f, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s</text>",
-                eg_frame_x(m, now + fmax(isnan(fall) ? 0 : fall, 0)) + 6, y + h / 2 + 4,
-                !isnan(fall) ? fall_text
-                : learned    ? "just learned"
-                             : "not learned yet");
-    fprintf(p->f, "</g>\n");
-}
-
-static void forgetting_table(eg_page *p, const eg_group *g)
-{
-    const eg_runlog *r = g->run[0];
-    fprintf(p->f, "<tr>");
-    eg_cell_head(p, "task");
-    eg_cell_head(p, "at the end");
-    eg_cell_head(p, "fall from its best");
-    fprintf(p->f, "</tr>\n");
-    for (int64_t t = 0; t < r->start->tasks; t++) {
-        fprintf(p->f, "<tr>");
-        eg_cell_head(p, "%" PRId64, t + 1);
-        eg_cell_spread(p, eg_group_acc(g, eg_runlog_last(r)->round, t));
-        eg_cell_spread(p, eg_group_fall(g, t));
-        fprintf(p->f, "</tr>\n");
-    }
-}
-
-void eg_chart_forgetting(eg_page *p, const eg_group *g)
-{
-    const eg_runlog *r = g->run[0];
-    const eg_runlog_row *last = eg_runlog_last(r);
-    if (!last)
-        return;
-    double step = fmin(44, fmax(290 / (double)r->start->tasks, 8)), h = step * 0.68;
-    eg_frame m = {.left = MATRIX_LEFT, .right = MATRIX_WIDTH - 56, .top = 16, .x1 = 1, .y1 = 1};
-    m.bottom = m.top + step * (double)r->start->tasks + 4;
-    eg_figure_open(
-        p, "Forgetting by task",
-        "Solid: accuracy at the end. Outlined, and as a number: how many points the task has "
-        "fallen from its best before; below 0 it has gained.");
-    eg_svg_open(
-        p, "forgetting", MATRIX_WIDTH, m.bottom + 24, "Forgetting by task",
-        "Bars of each task's final accuracy, and its fall from the best. The table below "
-        "holds the numbers.");
-    for (int k = 0; k <= 100; k += 25)
-        fprintf(p->f,
-                "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/><text class=\"dim mid\" x=\"%.1f\" "
-                "y=\"%.1f\">%d%s</text>\n",
-                k ? "grid" : "axis", eg_frame_x(&m, k / 100.0), m.top - 4, m.bottom,
-                eg_frame_x(&m, k / 100.0), m.bottom + 16, k, k == 100 ? " %" : "");
-    for (int64_t t = 0; t < r->start->tasks; t++)
-        forgetting_bar(p, g, &m, t, m.top + (double)t * step + (step - h) / 2, h);
-    eg_svg_close(p);
-    eg_figure_table(p, "percent and points");
-    forgetting_table(p, g);
-    eg_figure_close(p);
+    return EG_OK;
 }

@@ -71,9 +71,9 @@ static void notes_table(eg_page *p, const notes *s)
             continue;
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%.0f", q->x);
-        eg_cell_number(p, q->y);
-        eg_cell_number(p, isnan(q->low) ? q->y : q->low);
-        eg_cell_number(p, isnan(q->high) ? q->y : q->high);
+        eg_cell_unit(p, EG_NUMBER, q->y);
+        eg_cell_unit(p, EG_NUMBER, isnan(q->low) ? q->y : q->low);
+        eg_cell_unit(p, EG_NUMBER, isnan(q->high) ? q->y : q->high);
         eg_cell_count(p, s->count[i]);
         fprintf(p->f, "</tr>\n");
     }

@@ -3,6 +3,8 @@
  */
 #include "report/chart.h"
 
+#include <engram/log.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -22,6 +24,22 @@ void eg_figure_table(eg_page *p, const char *heading)
     eg_html_text(p->f, heading);
     fprintf(p->f, "</summary><div class=\"scroll\"><table>\n");
     p->in_table = true;
+}
+
+int64_t eg_tasks_together(int64_t n_tasks)
+{
+    return (n_tasks + EG_MANY_TASKS - 1) / EG_MANY_TASKS;
+}
+
+bool eg_figure_task_table(eg_page *p, const char *heading, int64_t n_tasks)
+{
+    if (n_tasks <= EG_MANY_TASKS) {
+        eg_figure_table(p, heading);
+        return true;
+    }
+    fprintf(p->f, "<p class=\"where\">The numbers are in the run&#39;s %s.</p>",
+            EG_RUN_ACCURACY);
+    return false;
 }
 
 void eg_figure_close(eg_page *p)
@@ -77,9 +95,9 @@ void eg_cell_bytes(eg_page *p, double bytes)
     fprintf(p->f, "<td>%s</td>", text);
 }
 
-void eg_cell_number(eg_page *p, double x)
+void eg_cell_unit(eg_page *p, eg_unit unit, double x)
 {
     char text[32];
-    eg_show_unit(text, EG_NUMBER, x);
+    eg_show_unit(text, unit, x);
     fprintf(p->f, "<td>%s</td>", text);
 }

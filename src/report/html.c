@@ -63,6 +63,22 @@ static void html_unfinished(eg_page *p, const eg_group *g)
                     g->run[i]->start->seed, g->run[i]->log->n_round, g->run[i]->start->rounds);
 }
 
+/* That runs are smaller than their experiment, and published figures are not of such. */
+static void html_scale(eg_page *p)
+{
+    char scale[64];
+    eg_show_scale(scale, p->g);
+    if (*scale)
+        fprintf(
+            p->f,
+            "<p class=\"warn\" data-warn=\"scale\"><strong>Run with %s</strong>: less data and "
+            "fewer rounds than the experiment has.%s</p>\n",
+            scale,
+            p->g->n_published ? " Published figures (*) are of all of it and not to be "
+                                "compared with these."
+                              : "");
+}
+
 /* "er: 38 uploads left out, 3 rounds skipped; first client 0 in round 2: ..." */
 static void html_losses(eg_page *p, const eg_group *g, bool named)
 {
@@ -99,6 +115,30 @@ static void html_tile(eg_page *p, const char *name, eg_summary which, eg_spread 
             isnan(s.mean) ? "" : unit, note);
 }
 
+/* A change without its sign, which the word beside it tells. */
+static eg_spread html_unsigned(eg_spread s)
+{
+    s.mean = fabs(s.mean);
+    return s;
+}
+
+/* "19.7 points lost", and below it "backward transfer: 19.7 points lost". */
+static void html_forgetting(eg_page *p, const eg_group *g)
+{
+    char change[80], note[160] = "so far";
+    eg_spread lost = eg_group_summary(g, EG_SUMMARY_forgetting);
+    eg_spread gained = eg_group_summary(g, EG_SUMMARY_bwt);
+    if (g->run[0]->finished) {
+        eg_show_spread(change, EG_SUMMARY_bwt, html_unsigned(gained));
+        snprintf(note, sizeof note, "backward transfer: %s%s", change,
+                 isnan(gained.mean) ? ""
+                 : gained.mean < 0  ? " points lost"
+                                    : " points gained");
+    }
+    html_tile(p, "Forgetting", EG_SUMMARY_forgetting, html_unsigned(lost),
+              lost.mean < 0 ? "points gained" : "points lost", note);
+}
+
 static void html_tiles(eg_page *p, const eg_group *g)
 {
     char a[80], b[80], note[200];
@@ -110,11 +150,7 @@ static void html_tiles(eg_page *p, const eg_group *g)
     snprintf(note, sizeof note, s.n ? "%s %% if the task is known" : "mean over all tasks", a);
     html_tile(p, g->run[0]->finished ? "Final accuracy" : "Accuracy so far",
               EG_SUMMARY_acc_final, eg_group_summary(g, EG_SUMMARY_acc_final), "%", note);
-    eg_show_spread(a, EG_SUMMARY_bwt, eg_group_summary(g, EG_SUMMARY_bwt));
-    snprintf(note, sizeof note,
-             g->run[0]->finished ? "backward transfer: %s points gained" : "so far", a);
-    html_tile(p, "Forgetting", EG_SUMMARY_forgetting,
-              eg_group_summary(g, EG_SUMMARY_forgetting), "points lost", note);
+    html_forgetting(p, g);
     html_tile(p, "Average accuracy", EG_SUMMARY_aia, eg_group_summary(g, EG_SUMMARY_aia), "%",
               "mean over task ends");
     eg_show_bytes(a, up.mean);
@@ -150,9 +186,11 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     if (g->run[0]->n_row > 0)
         EG_TRY(eg_chart_accuracy(p, g));
     fprintf(p->f, "<div class=\"pair\">\n");
-    eg_chart_matrix(p, g);
+    EG_TRY(eg_chart_matrix(p, g));
     eg_chart_forgetting(p, g);
     fprintf(p->f, "</div>\n");
+    EG_TRY(eg_chart_each(p, g));
+    EG_TRY(eg_chart_rounds(p, g));
     EG_TRY(eg_chart_notes(p, g));
     EG_TRY(eg_chart_clients(p, g));
     fprintf(p->f, "<div class=\"pair\">\n");
@@ -183,7 +221,10 @@ static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
     fprintf(p->f, ">%s", text);
     if (paper) {
         eg_show_spread(text, c->which, (eg_spread){paper->mean, paper->sd, 1});
-        fprintf(p->f, "<small>published %s</small>", text);
+        fprintf(p->f,
+                g->run[0]->scale < 1 ? "<small class=\"far\">published* %s</small>"
+                                     : "<small>published %s</small>",
+                text);
     }
     fprintf(p->f, "</td>");
 }
@@ -211,7 +252,7 @@ static void html_table(eg_page *p)
         fprintf(p->f, "<tr><th>");
         html_chip(p, i);
         eg_html_text(p->f, g->title);
-        fprintf(p->f, "</th><td>%zu</td>", g->n);
+        fprintf(p->f, "%s</th><td>%zu</td>", g->bound ? " <small>a bound</small>" : "", g->n);
         for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
             if (eg_column_used(p->g, c))
                 html_value(p, g, c);
@@ -240,11 +281,13 @@ static eg_status html_comparison(eg_page *p)
             "over seeds</p>\n",
             p->g->n, p->g->n_runs);
     html_nav(p);
+    html_scale(p);
     for (size_t i = 0; i < p->g->n; i++)
         html_losses(p, &p->g->group[i], true);
     html_table(p);
     EG_TRY(eg_chart_compare(p));
     EG_TRY(eg_chart_final(p));
+    EG_TRY(eg_chart_losses(p));
     for (size_t i = 0; i < p->g->n; i++) {
         const eg_group *g = &p->g->group[i];
         fprintf(p->f, "<section id=\"g%zu\"><h2>", i);
@@ -265,8 +308,10 @@ static void html_foot(eg_page *p)
         fprintf(p->f, "%s", i ? ", " : "");
         eg_html_text(p->f, p->g->runs[i]->dir);
     }
-    fprintf(p->f, "%s.</footer>\n</main>\n</body>\n</html>\n",
-            p->g->n_runs > 20 ? ", ..." : "");
+    fprintf(p->f, "%s. Made by engram %s%s%s.</footer>\n</main>\n<script>\n%s</script>\n",
+            p->g->n_runs > 20 ? ", ..." : "", eg_version(), *eg_commit() ? ", commit " : "",
+            eg_commit(), eg_script);
+    fprintf(p->f, "</body>\n</html>\n");
 }
 
 static eg_status html_page(eg_page *p)
@@ -284,6 +329,7 @@ static eg_status html_page(eg_page *p)
         EG_TRY(html_comparison(p));
     } else {
         html_facts(p, first);
+        html_scale(p);
         if (p->g->n_published > 0 || first->n > 1)
             html_table(p);
         EG_TRY(html_group(p, first));

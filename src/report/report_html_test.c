@@ -85,8 +85,8 @@ static void assert_nested(const char *text)
     char open[64][16];
     int depth = 0;
     for (const char *c = text; (c = strchr(c, '<')); c++) {
-        if (strncmp(c, "<style>", 7) == 0) {
-            c = strstr(c, "</style>");
+        if (strncmp(c, "<style>", 7) == 0 || strncmp(c, "<script>", 8) == 0) {
+            c = strstr(c, c[2] == 't' ? "</style>" : "</script>");
             continue;
         }
         const char *end = c;
@@ -109,15 +109,17 @@ static void assert_nested(const char *text)
 
 static void assert_alone(const char *page)
 {
-    static const char *const never[] = {"http:", "https:",  "src=", "url(",  "@import",
-                                        "<link", "<script", "nan",  "inf\"", "-nan"};
+    static const char *const never[] = {"http:", "https:", "src=",  "@import", "<link",  "nan",
+                                        "inf\"", "-nan",   "fetch", "import(", "XMLHttp"};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strstr(page, never[i]))
             fail_msg("the page holds '%s': %.80s", never[i], strstr(page, never[i]));
+    assert_int_equal(count(page, "url("), count(page, "url(#")); /* of the page itself */
+    assert_int_equal(count(page, "<script"), 1);                 /* its own */
 }
 
-static const char *const one_run[] = {"accuracy", "matrix",      "forgetting",
-                                      "clients",  "bytes-total", "bytes"};
+static const char *const one_run[] = {"accuracy", "matrix",  "forgetting",  "loss",
+                                      "time",     "clients", "bytes-total", "bytes"};
 
 static void test_page_of_one_run_has_every_chart(void **state)
 {
@@ -127,7 +129,7 @@ static void test_page_of_one_run_has_every_chart(void **state)
         snprintf(what, sizeof what, "data-chart=\"%s\"", one_run[i]);
         assert_int_equal(count(page, what), 1);
     }
-    assert_int_equal(count(page, "<svg"), 6);
+    assert_int_equal(count(page, "<svg"), 8);
     assert_int_equal(count(page, "class=\"heat"), 25);
     assert_int_equal(count(page, "class=\"heat ownheat"), 5);
     assert_int_equal(count(page, "class=\"mark\""), 8); /* task ends in two charts */
@@ -135,7 +137,7 @@ static void test_page_of_one_run_has_every_chart(void **state)
     assert_int_equal(count(page, "class=\"lost\""), 4);
     assert_true(count(page, "left out of round") > 0);
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));
-    assert_int_equal(count(page, "<desc"), 6);
+    assert_int_equal(count(page, "<desc"), 8);
     assert_nested(page);
     assert_alone(page);
     free(page);
@@ -198,7 +200,11 @@ static void test_forgetting_has_one_sign(void **state)
         assert_non_null(bar);
         const char *number = strstr(bar, "class=\"small\"");
         assert_non_null(number);
-        assert_int_equal(tile[strlen("<p>Forgetting</p><strong>")] == '-', gain);
+        assert_true(tile[strlen("<p>Forgetting</p><strong>")] != '-'); /* the word tells */
+        const char *unit = strstr(tile, "points "), *back = strstr(tile, "backward transfer: ");
+        assert_int_equal(strncmp(unit, gain ? "points gained" : "points lost", 11), 0);
+        assert_true(back[strlen("backward transfer: ")] != '-');
+        assert_int_equal(strncmp(strstr(back, "points "), unit, 11), 0);
         assert_int_equal(strchr(number, '>')[1] == '-', gain);
         assert_null(strstr(page, gain ? "points below its best" : "points above its best"));
         free(page);
@@ -251,6 +257,74 @@ static void test_notes_are_drawn_by_name(void **state)
     free(page);
 }
 
+/* The matrix of many tasks is a picture, and their numbers are left to the run's tables. */
+static void test_pages_do_not_grow_with_the_square_of_the_tasks(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.tasks = 300;
+    s.rounds_a_task = 1;
+    char *page = page_of(&s, 1);
+    assert_int_equal(count(page, "class=\"heat"), 0);
+    assert_int_equal(count(page, "data:image/png;base64,"), 1);
+    assert_int_equal(count(page, "<mask"), 1);
+    assert_int_equal(count(page, "in the run&#39;s accuracy.csv"), 3);
+    assert_true(strlen(page) < 1000000);
+    assert_nested(page);
+    assert_alone(page);
+    free(page);
+}
+
+static void test_clients_that_were_tested_have_lines(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.local = true;
+    char *page = page_of(&s, 1);
+    assert_int_equal(count(page, "data-chart=\"client-accuracy\""), 1);
+    assert_true(count(page, "client 9, round 50: ") == 1);
+    free(page);
+    s.clients = 40;
+    page = page_of(&s, 1);
+    assert_int_equal(count(page, "data-chart=\"client-accuracy\""), 1);
+    assert_int_equal(count(page, "client 9, round"), 0);
+    const char *chart = strstr(page, "data-chart=\"client-accuracy\"");
+    assert_non_null(strstr(chart, "mean, round 50: "));
+    assert_non_null(strstr(chart, ", from "));
+    assert_alone(page);
+    free(page);
+}
+
+static void test_axes_fit_what_they_show(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.tasks = 1;
+    s.rounds_a_task = 40;
+    s.every_task = true; /* only the untrained model and the end: 0 to 1 */
+    char *page = page_of(&s, 1);
+    const char *loss = strstr(page, "data-chart=\"loss\""), *end = strstr(loss, "</svg>");
+    const char *top = strstr(loss, ">1.2</text>"); /* losses are drawn from [0.2, 1.2] */
+    assert_true(top && top < end);
+    free(page);
+}
+
+static void test_scaled_runs_are_marked(void **state)
+{
+    (void)state;
+    fixture runs[2] = {plain, plain};
+    runs[0].scale = runs[1].scale = 0.05;
+    runs[1].label = "joint";
+    runs[1].method = "\"joint\"";
+    char *page = page_of(runs, 2);
+    assert_int_equal(count(page, "data-warn=\"scale\""), 1);
+    assert_non_null(strstr(page, "Run with scale 0.05"));
+    assert_int_equal(count(page, "<small class=\"far\">published* "), 2);
+    assert_int_equal(count(page, "<small>a bound</small>"), 1);
+    assert_int_equal(count(page, "class=\"best\""), 0); /* one seed each */
+    free(page);
+}
+
 static size_t seeds(fixture *out)
 {
     static const struct {
@@ -260,6 +334,7 @@ static size_t seeds(fixture *out)
     for (int i = 0; i < 12; i++) {
         out[i] = plain;
         out[i].label = made[i / 3].label;
+        out[i].method = i / 3 == 3 ? "\"joint\"" : NULL;
         out[i].keep = made[i / 3].keep + 0.05 * (i % 3 - 1);
         out[i].seed = i % 3;
     }
@@ -300,8 +375,8 @@ static void test_labels_of_one_colour_differ_in_dashes(void **state)
     assert_int_equal(count(page, "\"chip dash0\""), 3 * 8); /* links, table, headings */
     assert_int_equal(count(page, "\"chip dash2\""), 3 * 8);
     assert_int_equal(count(page, "\"chip dash3\""), 3 * 2);
-    assert_int_equal(count(page, "\"line strong dash3\""), 2 * 2 * 2); /* lines and names */
-    assert_int_equal(count(page, "…</text>"), 2); /* beside the two lines of the last */
+    assert_int_equal(count(page, "\"line strong dash3\""), 3 * 2 * 2); /* lines and names */
+    assert_int_equal(count(page, "…</text>"), 3); /* beside the three lines of the last */
     assert_non_null(
         strstr(page, "data-chart=\"compare\" role=\"img\" viewBox=\"0 0 960 476\""));
     assert_nested(page);
@@ -318,7 +393,7 @@ static void test_all_text_is_escaped(void **state)
     char *page = page_of(runs, 2);
     assert_null(strstr(page, "<b>&"));
     assert_null(strstr(page, "<i>"));
-    assert_null(strstr(page, "<script"));
+    assert_int_equal(count(page, "<script"), 1); /* the page's own */
     assert_null(strchr(page, '\x01'));
     assert_non_null(strstr(page, "&lt;b&gt;&amp;&quot;&#39;"));
     assert_non_null(strstr(page, "&lt;script&gt;alert(&#39;no &amp; never&#39;)"));
@@ -381,6 +456,16 @@ static int write_pages(const char *where)
     part.unfinished = false;
     part.every_task = true;
     page_write(&part, 1, "by_task.html");
+    fixture more = plain;
+    more.tasks = 120;
+    more.rounds_a_task = 2;
+    page_write(&more, 1, "tasks.html");
+    more = plain;
+    more.local = more.notes = true;
+    page_write(&more, 1, "personal.html");
+    for (int i = 0; i < 12; i++)
+        runs[i].scale = 0.1;
+    page_write(runs, 12, "scaled.html");
     return 0;
 }
 
@@ -395,6 +480,10 @@ int main(int argc, char **argv)
         TEST(test_forgetting_has_one_sign),
         TEST(test_clients_left_out_did_not_take_part),
         TEST(test_notes_are_drawn_by_name),
+        TEST(test_pages_do_not_grow_with_the_square_of_the_tasks),
+        TEST(test_clients_that_were_tested_have_lines),
+        TEST(test_axes_fit_what_they_show),
+        TEST(test_scaled_runs_are_marked),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_labels_of_one_colour_differ_in_dashes),
         TEST(test_all_text_is_escaped),

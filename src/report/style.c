@@ -1,4 +1,4 @@
-/* style.c - the style sheet of a page.
+/* style.c - the style sheet of a page, and its script.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Colours are variables, so that a dark screen changes them in one place; paper is always
@@ -26,7 +26,7 @@ static const char style_page[] =
 "h2{font-size:22px;letter-spacing:-.01em;margin:48px 0 14px;display:flex;gap:10px;"
 "align-items:center;overflow-wrap:anywhere}\n"
 "h2 small{font-weight:400;font-size:14px;color:var(--dim)}\n"
-"h3{font-size:16px;margin:0}\n"
+"h3{font-size:16px;margin:0}figcaption h3{padding-right:84px}\n"
 ".brand{font-size:12px;font-weight:600;letter-spacing:.12em;text-transform:uppercase;"
 "color:var(--dim);margin:0 0 6px}\n"
 ".facts{color:var(--dim);margin:0 0 22px}.facts b{color:var(--ink);font-weight:600}\n"
@@ -53,6 +53,7 @@ static const char style_page[] =
 "linear-gradient(90deg,var(--shade),transparent) scroll left/12px calc(100% - 4px) no-repeat,"
 "linear-gradient(270deg,var(--shade),transparent) scroll right/12px calc(100% - 4px) no-repeat,"
 "var(--card)}\n"
+".where{color:var(--dim);font-size:13px;margin:8px 0 0}\n"
 ".hint{display:none;position:sticky;left:0;margin:0 0 6px;color:var(--dim);font-size:12.5px}\n"
 "@media screen and (max-width:780px){main{padding:24px 12px 40px}figure,.card{padding:14px 12px}"
 ".tiles{gap:10px}.tile{padding:10px 12px}.tile strong{font-size:24px}"
@@ -68,7 +69,7 @@ static const char style_chart[] =
 ".grid{stroke:var(--grid)}.axis{stroke:var(--axis)}.mark{stroke:var(--axis);"
 "stroke-dasharray:3 4}.rowline{stroke:var(--grid)}\n"
 ".fill{fill:var(--k)}.lost{fill:var(--k);fill-opacity:.16;stroke:var(--k);stroke-width:1.2;"
-"stroke-dasharray:4 2.5}\n"
+"stroke-dasharray:4 2.5}.lost.thin{stroke:none;fill-opacity:.3}\n"
 ".line{fill:none;stroke:var(--k);stroke-width:1.7;stroke-linejoin:round;stroke-linecap:round}"
 ".line.strong{stroke-width:3}.line.faint{stroke-opacity:.3;stroke-width:1.2}"
 ".line.dash1{stroke-dasharray:7 6}.line.dash2{stroke-dasharray:.1 6}"
@@ -93,7 +94,12 @@ static const char style_chart[] =
 ".chip.dash2{background:repeating-linear-gradient(90deg,var(--k) 0 4px,transparent 0 7px)}"
 ".chip.dash3{background:repeating-linear-gradient(90deg,var(--k) 0 11px,transparent 0 14px,"
 "var(--k) 0 17px,transparent 0 20px)}\n"
-".wide td small{display:block;color:var(--dim)}.best{font-weight:700}\n"
+".wide td small{display:block;color:var(--dim)}.wide small.far{opacity:.55}.best{font-weight:700}"
+".wide th small{font-weight:400;color:var(--dim)}\n"
+"figure{position:relative}.save{position:absolute;top:14px;right:16px;font:12px/1.4 inherit;"
+"color:var(--dim);background:none;border:1px solid var(--rule);border-radius:6px;padding:2px 9px;"
+"cursor:pointer;opacity:0;transition:opacity .15s}figure:hover .save,.save:focus{opacity:1}"
+".save:hover{color:var(--ink);border-color:var(--axis)}@media (hover:none){.save{opacity:1}}\n"
 ".wide tbody th{white-space:normal;overflow-wrap:anywhere;min-width:130px}\n"
 "pre{margin:10px 0 0;padding:14px;background:var(--page);border-radius:8px;overflow-x:auto;"
 "font:13px/1.5 ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace}\n"
@@ -102,7 +108,7 @@ static const char style_chart[] =
 "text-decoration:underline}\n"
 "footer{color:var(--dim);font-size:13px;margin-top:28px;overflow-wrap:anywhere}\n"
 "@media print{body{background:none;font-size:12px}main{max-width:none;padding:0}"
-"figure,.tile,.card{break-inside:avoid;border-color:#bbb}nav{display:none}"
+"figure,.tile,.card{break-inside:avoid;border-color:#bbb}nav,.save{display:none}"
 "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 "section{break-before:page}h2{margin-top:0}"
 "details:not([open]),.card:has(details:not([open])){display:none}"
@@ -112,6 +118,46 @@ static const char style_chart[] =
 ".pair{grid-template-columns:1fr 1fr;gap:10px}figure,.card{padding:10px 12px}"
 "figcaption p{font-size:11px}.wide{font-size:10.5px}.wide td,.wide th{padding:4px 5px}"
 ".wide thead th{font-size:9.5px}.wide tbody th{min-width:0}}\n";
+// clang-format on
+
+/* Every chart gets a button that saves it as a file of its own: a copy in which each element
+ * has the look it has on the page, so that it needs no style sheet. Without scripts there are
+ * no buttons, and nothing else is missing. */
+// clang-format off
+const char eg_script[] =
+"const looks = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity',\n"
+"  'stroke-dasharray', 'stroke-linejoin', 'stroke-linecap', 'font-size', 'font-weight',\n"
+"  'font-family', 'text-anchor', 'rx', 'image-rendering'];\n"
+"const save = svg => {\n"
+"  const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;\n"
+"  const to = [copy, ...copy.querySelectorAll('*')];\n"
+"  [svg, ...svg.querySelectorAll('*')].forEach((from, i) => {\n"
+"    const style = getComputedStyle(from);\n"
+"    to[i].removeAttribute('class');\n"
+"    to[i].setAttribute('style', looks.map(l => l + ':' + style.getPropertyValue(l)).join(';'));\n"
+"  });\n"
+"  const page = document.createElementNS(svg.namespaceURI, 'rect');\n"
+"  page.setAttribute('width', '100%');\n"
+"  page.setAttribute('height', '100%');\n"
+"  page.setAttribute('fill', getComputedStyle(svg.closest('figure')).backgroundColor);\n"
+"  copy.insertBefore(page, copy.querySelector('desc').nextSibling);\n"
+"  copy.setAttribute('width', box.width);\n"
+"  copy.setAttribute('height', box.height);\n"
+"  return new XMLSerializer().serializeToString(copy);\n"
+"};\n"
+"for (const svg of document.querySelectorAll('figure svg')) {\n"
+"  const button = document.createElement('button');\n"
+"  button.className = 'save';\n"
+"  button.textContent = 'Save SVG';\n"
+"  button.onclick = () => {\n"
+"    const link = document.createElement('a');\n"
+"    link.href = URL.createObjectURL(new Blob([save(svg)], {type: 'image/svg+xml'}));\n"
+"    link.download = svg.dataset.chart + '.svg';\n"
+"    link.click();\n"
+"    URL.revokeObjectURL(link.href);\n"
+"  };\n"
+"  svg.closest('figure').prepend(button);\n"
+"}\n";
 // clang-format on
 
 const char *const eg_style[] = {style_page, style_chart, NULL};

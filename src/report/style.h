@@ -7,4 +7,7 @@
 /* CSS for light and dark screens and for paper, in pieces, ended by NULL. */
 extern const char *const eg_style[];
 
+/* The page's script, which lets charts be saved. */
+extern const char eg_script[];
+
 #endif

@@ -3,6 +3,8 @@
  */
 #include "report/svg.h"
 
+#include "report/chart.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +35,21 @@ void eg_html_text(FILE *f, const char *text)
         default:
             fputc((unsigned char)*text < ' ' && !strchr("\n\t", *text) ? ' ' : *text, f);
         }
+}
+
+void eg_html_base64(FILE *f, const unsigned char *bytes, size_t n)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned long x = (unsigned long)bytes[i] << 16;
+        x |= i + 1 < n ? (unsigned long)bytes[i + 1] << 8 : 0;
+        x |= i + 2 < n ? bytes[i + 2] : 0;
+        fputc(digit[x >> 18 & 63], f);
+        fputc(digit[x >> 12 & 63], f);
+        fputc(i + 1 < n ? digit[x >> 6 & 63] : '=', f);
+        fputc(i + 2 < n ? digit[x & 63] : '=', f);
+    }
 }
 
 void eg_html_hint(FILE *f, const char *what)
@@ -146,9 +163,10 @@ double eg_frame_y(const eg_frame *m, double y)
 double eg_svg_step(double span, int n)
 {
     double step = pow(10, floor(log10(span / n)));
-    if (span / step > n * 5)
+    double parts = span / step * (1 - 1e-9); /* a whole number of steps stays one */
+    if (parts > n * 5)
         return step * 10;
-    return span / step > n * 2 ? step * 5 : span / step > n ? step * 2 : step;
+    return parts > n * 2 ? step * 5 : parts > n ? step * 2 : step;
 }
 
 void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name)
@@ -165,27 +183,38 @@ void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name)
             (m->left + m->right) / 2, m->bottom + 36, name);
 }
 
+/* The rounds of tasks [first, last] of n, as a piece of the band over a chart. */
+static void svg_task(eg_page *p, const eg_frame *m, const int64_t *end, size_t first,
+                     size_t last, eg_colour colour)
+{
+    double begin = first ? (double)end[first - 1] : m->x0;
+    double left = eg_frame_x(m, begin), right = eg_frame_x(m, (double)end[last]);
+    double middle = (left + right) / 2, width = right - left;
+    fprintf(p->f, "<g ");
+    eg_svg_colour(p->f, colour);
+    fprintf(p->f,
+            "><rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"4\" "
+            "rx=\"2\"><title>task %zu",
+            left + 1, m->top - 14, fmax(width - 2, 0.5), first + 1);
+    if (last > first)
+        fprintf(p->f, " to %zu", last + 1);
+    fprintf(p->f, ": rounds %.0f to %" PRId64 "</title></rect>", begin + 1, end[last]);
+    if (width > 16 && first == last)
+        fprintf(p->f, "<text class=\"small mid\" x=\"%.1f\" y=\"%.1f\">%s%zu</text>", middle,
+                m->top - 20, width > 52 ? "task " : "", first + 1);
+    fprintf(p->f, "</g>");
+}
+
 void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks)
 {
-    double begin = m->x0;
-    for (size_t i = 0; i < n; i++) {
-        double left = eg_frame_x(m, begin), right = eg_frame_x(m, (double)end[i]);
-        double middle = (left + right) / 2, width = right - left;
-        fprintf(p->f, "<g ");
-        eg_svg_colour(p->f, eg_colour_task((int64_t)i % n_tasks, n_tasks));
-        fprintf(p->f,
-                "><rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"4\" "
-                "rx=\"2\"><title>task %zu: rounds %.0f to %" PRId64 "</title></rect>",
-                left + 1, m->top - 14, fmax(width - 2, 0.5), i + 1, begin + 1, end[i]);
-        if (width > 16)
-            fprintf(p->f, "<text class=\"small mid\" x=\"%.1f\" y=\"%.1f\">%s%zu</text>",
-                    middle, m->top - 20, width > 52 ? "task " : "", i + 1);
-        fprintf(p->f, "</g>");
-        if (i + 1 < n || (double)end[i] < m->x1)
-            fprintf(p->f, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", right, m->top - 14,
-                    m->bottom);
+    size_t each = (size_t)eg_tasks_together((int64_t)n);
+    for (size_t i = 0; i < n; i += each) {
+        size_t last = i + each < n ? i + each - 1 : n - 1;
+        svg_task(p, m, end, i, last, eg_colour_task((int64_t)i % n_tasks, n_tasks));
+        if (each == 1 && (i + 1 < n || (double)end[i] < m->x1))
+            fprintf(p->f, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>",
+                    eg_frame_x(m, (double)end[i]), m->top - 14, m->bottom);
         fputc('\n', p->f);
-        begin = (double)end[i];
     }
 }
 

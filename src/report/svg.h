@@ -23,6 +23,9 @@ typedef struct eg_page {
 /* Writes text so that it is safe in an element and in a quoted attribute. */
 void eg_html_text(FILE *f, const char *text);
 
+/* Writes bytes as base64 (RFC 4648). */
+void eg_html_base64(FILE *f, const unsigned char *bytes, size_t n);
+
 /* Says at the top of a box that it can be scrolled, on screens where it must be. */
 void eg_html_hint(FILE *f, const char *what);
 

@@ -1,0 +1,183 @@
+/* chart_rounds.c - what every round tells: the loss of training, and how long it took.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { ROUNDS_POINTS = 240, ROUNDS_ROWS = 60 };
+
+static const eg_colour rounds_loss_colour = {0xb5508a, 0xe79cc6},
+                       rounds_time_colour = {0x00835f, 0x33c9a0};
+
+/* What is taken from a round. */
+typedef double (*rounds_value)(const eg_round_event *e);
+
+static double rounds_loss(const eg_round_event *e)
+{
+    return e->loss;
+}
+
+static double rounds_seconds(const eg_round_event *e)
+{
+    return e->seconds;
+}
+
+/* The event of a round, NULL if there is none. */
+static const eg_round_event *rounds_at(const eg_events *log, int64_t round)
+{
+    size_t low = 0, high = log->n_round;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (log->round[middle].round < round)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < log->n_round && log->round[low].round == round ? &log->round[low] : NULL;
+}
+
+/* Over the seeds; of more than so many, the first show the spread well enough. */
+static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value value)
+{
+    enum { ROUNDS_SEEDS = 64 };
+    double values[ROUNDS_SEEDS];
+    size_t n = 0;
+    for (size_t i = 0; i < g->n && n < ROUNDS_SEEDS; i++) {
+        const eg_round_event *e = rounds_at(g->run[i]->log, round);
+        if (e)
+            values[n++] = value(e);
+    }
+    return eg_spread_of(values, n);
+}
+
+/* Every so many rounds, and the last. */
+static bool rounds_kept(const eg_events *log, size_t i, size_t most)
+{
+    return i % ((log->n_round + most - 1) / most) == 0 || i + 1 == log->n_round;
+}
+
+static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value, eg_line *line)
+{
+    const eg_events *log = g->run[0]->log;
+    eg_point *q = eg_arena_alloc(&p->arena, (log->n_round + 1) * sizeof *q);
+    if (!q)
+        return EG_ENOMEM;
+    line->point = q;
+    for (size_t i = 0; i < log->n_round; i++)
+        if (rounds_kept(log, i, ROUNDS_POINTS))
+            q[line->n++] = eg_point_of((double)log->round[i].round,
+                                       rounds_spread(g, log->round[i].round, value));
+    return EG_OK;
+}
+
+static void rounds_table(eg_page *p, const eg_group *g, rounds_value value, eg_unit unit)
+{
+    const eg_events *log = g->run[0]->log;
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "round");
+    eg_cell_head(p, "mean");
+    eg_cell_head(p, "deviation");
+    fprintf(p->f, "</tr>\n");
+    for (size_t i = 0; i < log->n_round; i++) {
+        if (!rounds_kept(log, i, ROUNDS_ROWS))
+            continue;
+        eg_spread s = rounds_spread(g, log->round[i].round, value);
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%" PRId64, log->round[i].round);
+        eg_cell_unit(p, unit, s.mean);
+        eg_cell_unit(p, unit, s.sd);
+        fprintf(p->f, "</tr>\n");
+    }
+}
+
+static eg_status rounds_figure(eg_page *p, const eg_group *g, eg_line_chart *c,
+                               rounds_value value, eg_line *line)
+{
+    const eg_events *log = g->run[0]->log;
+    EG_TRY(rounds_points(p, g, value, line));
+    line->name = c->title;
+    line->strong = log->n_round <= ROUNDS_POINTS / 2;
+    c->small = true;
+    c->x_name = c->x_item = "round";
+    c->x1 = (double)g->run[0]->start->rounds;
+    c->line = line;
+    c->n = 1;
+    eg_figure_open(p, c->title, c->description);
+    eg_chart_lines(p, c);
+    eg_figure_table(p, "by round");
+    rounds_table(p, g, value, c->unit);
+    eg_figure_close(p);
+    return EG_OK;
+}
+
+eg_status eg_chart_rounds(eg_page *p, const eg_group *g)
+{
+    eg_line loss = {.colour = rounds_loss_colour}, time = {.colour = rounds_time_colour};
+    eg_line_chart of_loss = {.chart = "loss", .title = "Training loss", .unit = EG_NUMBER};
+    eg_line_chart of_time = {.chart = "time", .title = "Time of a round", .unit = EG_SECONDS};
+    of_loss.description = "The mean over the clients of a round.";
+    of_time.description = "How long each round took, tests aside.";
+    if (g->run[0]->log->n_round == 0)
+        return EG_OK;
+    fprintf(p->f, "<div class=\"pair\">\n");
+    EG_TRY(rounds_figure(p, g, &of_loss, rounds_loss, &loss));
+    EG_TRY(rounds_figure(p, g, &of_time, rounds_seconds, &time));
+    fprintf(p->f, "</div>\n");
+    return EG_OK;
+}
+
+static void losses_table(eg_page *p, const eg_group *longest)
+{
+    const eg_events *log = longest->run[0]->log;
+    fprintf(p->f, "<tr>");
+    eg_cell_head(p, "round");
+    for (size_t i = 0; i < p->g->n; i++)
+        eg_cell_head(p, "%s", p->g->group[i].title);
+    fprintf(p->f, "</tr>\n");
+    for (size_t i = 0; i < log->n_round; i++) {
+        if (!rounds_kept(log, i, ROUNDS_ROWS))
+            continue;
+        fprintf(p->f, "<tr>");
+        eg_cell_head(p, "%" PRId64, log->round[i].round);
+        for (size_t k = 0; k < p->g->n; k++)
+            eg_cell_unit(p, EG_NUMBER,
+                         rounds_spread(&p->g->group[k], log->round[i].round, rounds_loss).mean);
+        fprintf(p->f, "</tr>\n");
+    }
+}
+
+eg_status eg_chart_losses(eg_page *p)
+{
+    const eg_groups *g = p->g;
+    const eg_group *longest = &g->group[0];
+    eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
+    eg_line_chart c = {.chart = "losses", .title = "Training loss", .unit = EG_NUMBER};
+    EG_TRY(line ? EG_OK : EG_ENOMEM);
+    for (size_t i = 0; i < g->n; i++) {
+        line[i] = (eg_line){.name = g->group[i].title, .strong = true};
+        line[i].colour = eg_colour_label(i);
+        line[i].dash = eg_dash_label(i);
+        EG_TRY(rounds_points(p, &g->group[i], rounds_loss, &line[i]));
+        if (g->group[i].run[0]->log->n_round > longest->run[0]->log->n_round)
+            longest = &g->group[i];
+    }
+    if (longest->run[0]->log->n_round == 0)
+        return EG_OK;
+    EG_TRY(eg_task_ends(p, longest->run[0], &c.task_end, &c.n_ends));
+    c.n_tasks = longest->run[0]->start->tasks;
+    c.line = line;
+    c.n = g->n;
+    c.x1 = (double)longest->run[0]->start->rounds;
+    c.x_name = c.x_item = "round";
+    c.description =
+        "One line a label: the mean training loss over clients and seeds, in a band "
+        "of one standard deviation over seeds.";
+    eg_figure_open(p, c.title, c.description);
+    eg_chart_lines(p, &c);
+    eg_figure_table(p, "loss");
+    losses_table(p, longest);
+    eg_figure_close(p);
+    return EG_OK;
+}
