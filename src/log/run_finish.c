@@ -110,11 +110,16 @@ static eg_status finish_value(eg_json *to, eg_summary which, double x)
     return finish_number(to, eg_summary_name(which), x);
 }
 
-static eg_status finish_values(eg_json *to, const double *summary, eg_summary first,
-                               eg_summary last)
+/* What is always there, null or not; the other metrics only if they have a meaning. */
+static const eg_summary finish_always[] = {
+    EG_SUMMARY_acc_final, EG_SUMMARY_acc_task_il,   EG_SUMMARY_aia,      EG_SUMMARY_forgetting,
+    EG_SUMMARY_bwt,       EG_SUMMARY_fwt,           EG_SUMMARY_bytes_up, EG_SUMMARY_bytes_down,
+    EG_SUMMARY_seconds,   EG_SUMMARY_peak_rss_bytes};
+
+static eg_status finish_values(eg_json *to, const double *summary)
 {
-    for (int i = (int)first; i <= (int)last; i++)
-        EG_TRY(finish_value(to, (eg_summary)i, summary[i]));
+    for (size_t i = 0; i < sizeof finish_always / sizeof *finish_always; i++)
+        EG_TRY(finish_value(to, finish_always[i], summary[finish_always[i]]));
     return EG_OK;
 }
 
@@ -150,8 +155,8 @@ static eg_status finish_others(eg_json *to, const double *summary, const eg_reco
 {
     static const eg_summary main[] = {EG_SUMMARY_aia, EG_SUMMARY_forgetting, EG_SUMMARY_bwt,
                                       EG_SUMMARY_fwt};
-    for (int i = EG_SUMMARY_rounds + 1; i < EG_SUMMARY_N; i++)
-        if (!isnan(summary[i]))
+    for (int i = 0; i < EG_SUMMARY_N; i++)
+        if (!isnan(summary[i]) && !eg_json_get(to, eg_summary_name((eg_summary)i)))
             EG_TRY(finish_value(to, (eg_summary)i, summary[i]));
     for (size_t i = 0; task_il && i < sizeof main / sizeof *main; i++) {
         char key[64];
@@ -170,7 +175,7 @@ static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_reco
     double summary[EG_SUMMARY_N];
     eg_summary_of(events, r, task_il, summary);
     EG_TRY(finish_who(to, &events->start));
-    EG_TRY(finish_values(to, summary, EG_SUMMARY_acc_final, EG_SUMMARY_peak_rss_bytes));
+    EG_TRY(finish_values(to, summary));
     EG_TRY(finish_work(to, events));
     EG_TRY(finish_value(to, EG_SUMMARY_rounds, summary[EG_SUMMARY_rounds]));
     EG_TRY(eg_json_set(to, "params_sha256", eg_json_of_text(params_sha256)));

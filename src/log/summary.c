@@ -6,11 +6,14 @@
 #include <math.h>
 #include <string.h>
 
+// clang-format off
 static const char *const summary_names[] = {
-#define SUMMARY_NAME(name) #name,
-    EG_SUMMARY_MAP(SUMMARY_NAME)
-#undef SUMMARY_NAME
+#define X(name) #name,
+#include "metric/list.inc"
+#undef X
+    "acc_task_il", "bytes_up", "bytes_down", "seconds", "peak_rss_bytes", "rounds",
 };
+// clang-format on
 
 const char *eg_summary_name(eg_summary which)
 {

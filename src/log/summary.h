@@ -6,22 +6,18 @@
 
 #include "log/events.h"
 
-/* First what is always in summary.json, null or not, in its order there; then the metrics that
- * are there if they have a meaning. Every metric of the list is one of these. */
+/* Every metric, and what a run cost. */
 // clang-format off
-#define EG_SUMMARY_MAP(X)                                                                      \
-    X(acc_final) X(acc_task_il) X(aia) X(forgetting) X(bwt) X(fwt) X(bytes_up) X(bytes_down)   \
-    X(seconds) X(peak_rss_bytes) X(rounds)                                                     \
-    X(aa) X(acc_last_ten) X(acc_t) X(ar) X(client_mean) X(client_sd) X(client_worst)           \
-    X(forgetting_from_first) X(rounds_to_best)
-// clang-format on
-
 typedef enum eg_summary {
-#define EG_SUMMARY_ENUM(name) EG_SUMMARY_##name,
-    EG_SUMMARY_MAP(EG_SUMMARY_ENUM)
-#undef EG_SUMMARY_ENUM
-        EG_SUMMARY_N,
+#define X(name) EG_SUMMARY_##name,
+#include "metric/list.inc"
+#undef X
+    EG_SUMMARY_acc_task_il,
+    EG_SUMMARY_bytes_up, EG_SUMMARY_bytes_down, EG_SUMMARY_seconds, EG_SUMMARY_peak_rss_bytes,
+    EG_SUMMARY_rounds,
+    EG_SUMMARY_N,
 } eg_summary;
+// clang-format on
 
 /* "acc_final"; and back, EG_SUMMARY_N if there is none of that name. */
 const char *eg_summary_name(eg_summary which);
