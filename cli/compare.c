@@ -17,6 +17,8 @@ int eg_verb_compare(int argc, char **argv)
         file = o.sources[i].file ? o.sources[i].file : file;
         code = runner_run(&o, &o.sources[i], &folders);
     }
+    if (code == 0)
+        code = runner_export(&o, &folders);
     if (code == 0) {
         runner_say_total(&o, &folders);
         code = runner_compare(&o, file, &folders);

@@ -18,6 +18,8 @@ int eg_verb_run(int argc, char **argv)
         file = file ? file : o.sources[i].file;
         code = runner_run(&o, &o.sources[i], &folders);
     }
+    if (code == 0)
+        code = runner_export(&o, &folders);
     bool table = code == 0 && !o.json;
     if (table)
         runner_say_total(&o, &folders);

@@ -25,7 +25,7 @@ typedef struct runner_options {
     size_t n_sources;
     const char *only[RUNNER_MAX]; /* labels; none: every run */
     size_t n_only;
-    const char *out, *data_dir;
+    const char *out, *data_dir, *tensorboard;
     const char *sets[RUNNER_MAX];
     size_t n_sets;
     uint64_t *seeds; /* [n_seeds], none twice */
@@ -59,6 +59,8 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
 void runner_free(runner_folders *folders);
 /* Says how long the runs took that were carried out, if there were several. */
 void runner_say_total(const runner_options *o, const runner_folders *folders);
+/* Writes their curves for TensorBoard, if that is wanted. 0, or the exit code. */
+int runner_export(const runner_options *o, const runner_folders *folders);
 /* Prints the table of all folders, with the published figures of file (NULL: none), and writes
  * their page; a single new run has written its own. */
 int runner_compare(const runner_options *o, const eg_experiment_file *file,

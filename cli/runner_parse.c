@@ -94,6 +94,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
         if (!*value)
             return eg_cli_usage(o->verb, "--out needs the name of a folder");
         o->out = value;
+    } else if (strcmp(name, "--tensorboard") == 0) {
+        o->tensorboard = value;
     } else if (strcmp(name, "--data-dir") == 0) {
         o->data_dir = value;
     } else if (strcmp(name, "--set") == 0) {
@@ -194,9 +196,9 @@ static int run_find(runner_source *source)
     return eg_cli_failed();
 }
 
-static const char *const run_values[] = {"--only",      "--out",   "--data-dir", "--set",
-                                         "--seed",      "--seeds", "--workers",  "--isa",
-                                         "--transport", "--sort"};
+static const char *const run_values[] = {
+    "--tensorboard", "--only",    "--out", "--data-dir",  "--set", "--seed",
+    "--seeds",       "--workers", "--isa", "--transport", "--sort"};
 
 /* The last is compare's alone. */
 static size_t run_n_values(const runner_options *o)

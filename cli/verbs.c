@@ -22,6 +22,7 @@
     "  --out DIR         where run folders go (runs)\n"                                        \
     "  --data-dir DIR    where data sets are (else the environment's ENGRAM_DATA)\n"           \
     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"                  \
+    "  --tensorboard DIR at the end, the curves of each run in a folder of its own in there\n" \
     "  --quiet           no progress\n"
 
 const eg_verb eg_verbs[] = {
@@ -47,6 +48,11 @@ const eg_verb eg_verbs[] = {
     {"report", eg_verb_report, "engram report RUN... [--out FILE.html]\n",
      "make a page about runs",
      "  --out FILE.html   where it goes (" EG_RUN_REPORT "; of one run: in its folder)\n"},
+    {"export", eg_verb_export, "engram export RUN --format tensorboard|csv|npz --out PATH\n",
+     "write a run's curves for other programs",
+     "  --format          tensorboard: PATH is a folder for it; csv: a line a value; npz: "
+     "arrays\n"
+     "  --out PATH        where they go\n"},
     {"train", eg_verb_train, "engram train [options]\n",
      "train one network on generated characters",
      "Without a model: a linear one, and cnn-small.\n\n"

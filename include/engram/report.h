@@ -49,6 +49,16 @@ eg_status eg_compare_check(const eg_compare_how *how);
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, const eg_compare_how *how, char **out);
 
+typedef enum eg_export_form {
+    EG_EXPORT_TENSORBOARD, /* out is a folder that TensorBoard can be pointed to */
+    EG_EXPORT_CSV,         /* a line for each value: round, seconds, tag, value */
+    EG_EXPORT_NPZ,         /* arrays: loss [rounds], accuracy [evaluations, tasks], ... */
+} eg_export_form;
+
+/* Writes the curves of a run, finished or not, for other programs: loss, time and bytes by
+ * round, accuracies by evaluation, and (but for NPZ) what the method noted. */
+eg_status eg_export_write(const char *run_dir, eg_export_form form, const char *out);
+
 #pragma GCC visibility pop
 
 #endif

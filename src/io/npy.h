@@ -33,4 +33,15 @@ int64_t eg_npy_whole(const eg_npy *a, size_t i); /* reals are cut */
 eg_status eg_npz_entry(const char *name, const uint8_t *bytes, size_t n, const char *key,
                        uint8_t **out, size_t *n_out);
 
+/* An array to be written, of doubles in C order. */
+typedef struct eg_npz_array {
+    const char *name;
+    int n_dims;
+    int64_t shape[EG_NPY_MAX_DIMS];
+    const double *values;
+} eg_npz_array;
+
+/* Writes arrays into one .npz, in one step. EG_EINVAL: it would have 4 GiB or more. */
+eg_status eg_npz_save(const char *path, const eg_npz_array *arrays, size_t n);
+
 #endif

@@ -3,6 +3,7 @@
  */
 #include "files.h"
 
+#include "io/file.h"
 #include "io/npy.h"
 
 /* Writes a version 1 file; returns its size. */
@@ -169,6 +170,38 @@ static void test_npz_gives_its_entries(void **state)
     }
 }
 
+static void test_what_is_written_is_read_again(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH + 16];
+    const double values[6] = {1, -2.5, 1e300, NAN, 0, 7};
+    const eg_npz_array arrays[] = {
+        {"whole", 2, {2, 3}, values}, {"part", 1, {2}, values + 1}, {"none", 1, {0}, values}};
+    uint8_t *bytes, *entry;
+    size_t n, size;
+    eg_npy a;
+    files_folder(dir);
+    snprintf(path, sizeof path, "%s/a.npz", dir);
+    assert_ok(eg_npz_save(path, arrays, 3));
+    assert_ok(eg_file_read(path, 1 << 20, &bytes, &n));
+    assert_ok(eg_npz_entry(path, bytes, n, "whole", &entry, &size));
+    assert_ok(eg_npy_parse(path, entry, size, &a));
+    assert_int_equal(a.type, EG_NPY_F8);
+    assert_int_equal(a.shape[0], 2);
+    assert_int_equal(a.shape[1], 3);
+    for (size_t i = 0; i < 6; i++)
+        assert_true(i == 3 ? isnan(eg_npy_real(&a, i)) : eg_npy_real(&a, i) == values[i]);
+    free(entry);
+    assert_ok(eg_npz_entry(path, bytes, n, "part", &entry, &size));
+    assert_ok(eg_npy_parse(path, entry, size, &a));
+    assert_int_equal(a.n_dims, 1);
+    assert_near(eg_npy_real(&a, 1), 1e300, 0);
+    assert_int_equal((size - 16) % 64, 0); /* two values after an even head */
+    free(entry);
+    free(bytes);
+    files_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_keys_may_come_in_any_order),
         cmocka_unit_test(test_bad_headers_are_refused),
         cmocka_unit_test(test_npz_gives_its_entries),
+        cmocka_unit_test(test_what_is_written_is_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
