@@ -26,9 +26,13 @@ void eg_axis_fit(eg_frame *m, eg_unit unit, double low, double high)
     /* An axis that could begin at 0 with little loss does, so that heights can be compared. */
     if (low > 0 && low < 0.4 * high)
         low = 0;
-    double step = eg_svg_step(high - low, AXIS_STEPS);
-    m->y0 = floor(low / step + 1e-9) * step;
-    m->y1 = ceil(high / step - 1e-9) * step;
+    m->y0 = low;
+    m->y1 = high;
+    for (int i = 0; i < 3; i++) { /* rounding may make the steps larger, and so once more */
+        double step = eg_svg_step(m->y1 - m->y0, AXIS_STEPS);
+        m->y0 = floor(low / step + 1e-9) * step;
+        m->y1 = ceil(high / step - 1e-9) * step;
+    }
     if (unit == EG_PERCENT) {
         m->y0 = fmax(m->y0, 0);
         m->y1 = fmin(m->y1, 1);
