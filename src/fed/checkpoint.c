@@ -3,6 +3,9 @@
  */
 #include "fed/federation.h"
 
+#include "log/events.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
@@ -49,6 +52,7 @@ static eg_status checkpoint_fill_run(const eg_federation *f, eg_bundle *to)
     EG_TRY(eg_bundle_scalar(to, "bytes_up", f->bytes_up));
     EG_TRY(eg_bundle_scalar(to, "bytes_down", f->bytes_down));
     EG_TRY(eg_bundle_scalar(to, "accuracy", f->accuracy));
+    EG_TRY(eg_bundle_scalar(to, "losses", (double)f->n_losses));
     return eg_federation_save_spent(f, to);
 }
 
@@ -104,18 +108,56 @@ static eg_status checkpoint_take_model(eg_federation *f, const eg_bundle *b)
     return EG_OK;
 }
 
+/* Ends the cursor's round as the log has it. */
+static eg_status checkpoint_walk(eg_federation *f, const eg_round_event *e)
+{
+    int64_t n;
+    const int32_t *selected = eg_cursor_selected(f->cursor, &n);
+    bool *lost;
+    EG_TRY(eg_alloc((size_t)n, sizeof *lost, &lost));
+    for (size_t k = 0; e && k < e->n_lost; k++)
+        for (int64_t i = 0; i < n; i++)
+            lost[i] |= selected[i] == e->lost[k];
+    eg_cursor_next(f->cursor, lost);
+    free(lost);
+    return EG_OK;
+}
+
+/* Moves the cursor to a round. Who took part follows from the scenario, unless somebody was
+ * lost on the way: then only the log knows. */
+static eg_status checkpoint_seek(eg_federation *f, int64_t round)
+{
+    eg_events *log;
+    if (f->n_losses == 0) {
+        eg_cursor_seek(f->cursor, round);
+        return EG_OK;
+    }
+    EG_TRY(eg_events_load(f->folder_path, &log));
+    eg_status s = EG_OK;
+    size_t k = 0;
+    for (int64_t r = 0; r < round && s == EG_OK; r++) {
+        while (k < log->n_round && log->round[k].round < r + 1)
+            k++;
+        bool there = k < log->n_round && log->round[k].round == r + 1;
+        s = checkpoint_walk(f, there ? &log->round[k] : NULL);
+    }
+    eg_events_free(log);
+    return s;
+}
+
 static eg_status checkpoint_take_run(eg_federation *f, const eg_bundle *b)
 {
-    double round;
+    double round, losses;
     if (!eg_bundle_scalar_of(b, "round", &round) || !(round >= 0) ||
         round > (double)eg_scenario_n_rounds(f->feed.scenario))
         return eg_fail(EG_EFORMAT, "the checkpoint's round %g is none of the run's", round);
     eg_bundle_scalar_of(b, "bytes_up", &f->bytes_up);
     eg_bundle_scalar_of(b, "bytes_down", &f->bytes_down);
     eg_bundle_scalar_of(b, "accuracy", &f->accuracy);
+    eg_bundle_scalar_of(b, "losses", &losses);
+    f->n_losses = losses > 0 ? (size_t)losses : 0;
     eg_federation_load_spent(f, b);
-    eg_cursor_seek(f->cursor, (int64_t)round);
-    return EG_OK;
+    return checkpoint_seek(f, (int64_t)round);
 }
 
 eg_status eg_federation_resume(eg_federation *f)

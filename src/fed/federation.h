@@ -42,6 +42,7 @@ typedef struct eg_federation {
     eg_mean unweighed_param,
         unweighed_state; /* without the parts' factors, if a part has one */
     bool *lost;          /* [clients selected]: those lost in this round; NULL: none was */
+    size_t n_losses;     /* of clients, over all rounds */
     char folder_path[512], store[EG_RUN_PATH];
     eg_ledger *ledger;
     eg_records *records; /* the server's own */

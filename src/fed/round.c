@@ -280,21 +280,35 @@ static eg_status round_further(round_state *r)
     return EG_OK;
 }
 
+/* Those of the clients whom the transport lost, into list [n]; returns how many. */
+static size_t round_lost(const round_state *r, int64_t *list)
+{
+    size_t n = 0;
+    for (int64_t i = 0; r->f->lost && i < r->n; i++)
+        if (r->f->lost[i])
+            list[n++] = r->selected[i];
+    return n;
+}
+
 static eg_status round_log(const round_state *r, int64_t number, double seconds)
 {
-    int64_t *clients;
-    EG_TRY(eg_alloc((size_t)r->n, sizeof *clients, &clients));
+    int64_t *clients; /* [2, n]: all, and those lost */
+    EG_TRY(eg_alloc(2 * (size_t)r->n, sizeof *clients, &clients));
     for (int64_t i = 0; i < r->n; i++)
         clients[i] = r->selected[i];
-    eg_status s =
-        eg_run_write_round(r->f->folder, &(eg_round_event){.round = number,
-                                                           .clients = clients,
-                                                           .n_clients = (size_t)r->n,
-                                                           .samples = (int64_t)r->samples,
-                                                           .loss = r->f->round_loss,
-                                                           .bytes_up = (int64_t)r->bytes_up,
-                                                           .bytes_down = (int64_t)r->bytes_down,
-                                                           .seconds = seconds});
+    size_t n_lost = round_lost(r, clients + r->n);
+    eg_status s = eg_run_write_round(r->f->folder,
+                                     &(eg_round_event){.round = number,
+                                                       .clients = clients,
+                                                       .n_clients = (size_t)r->n,
+                                                       .lost = n_lost ? clients + r->n : NULL,
+                                                       .n_lost = n_lost,
+                                                       .samples = (int64_t)r->samples,
+                                                       .loss = r->f->round_loss,
+                                                       .bytes_up = (int64_t)r->bytes_up,
+                                                       .bytes_down = (int64_t)r->bytes_down,
+                                                       .seconds = seconds});
+    r->f->n_losses += n_lost;
     free(clients);
     return s;
 }

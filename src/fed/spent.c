@@ -64,5 +64,6 @@ eg_status eg_federation_write_end(const eg_federation *f)
                                             .phase_seconds = s.phase,
                                             .parts = parts,
                                             .part_seconds = s.part,
+                                            .server_seconds = s.server_part,
                                             .n_parts = f->e->parts.n});
 }

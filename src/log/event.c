@@ -49,6 +49,9 @@ static eg_status event_round(eg_fields *f, void *event)
     EG_TRY(eg_field_int(f, "round", 1, event_last_round(f), &e->round));
     EG_TRY(
         eg_field_int_list(f, "clients", 0, event_last_client(f), &e->clients, &e->n_clients));
+    if (!f->to || e->lost)
+        EG_TRY(eg_field_int_list(eg_optional(f), "lost", 0, event_last_client(f), &e->lost,
+                                 &e->n_lost));
     EG_TRY(eg_field_int(f, "samples", 0, event_most, &e->samples));
     EG_TRY(eg_field_real(f, "loss", &e->loss));
     EG_TRY(eg_field_int(f, "bytes_up", 0, event_most, &e->bytes_up));
@@ -123,6 +126,9 @@ static eg_status event_end(eg_fields *f, void *event)
     EG_TRY(eg_field_real(eg_optional(f), "phase_seconds", &e->phase_seconds));
     EG_TRY(eg_field_reals(eg_optional(f), "part_seconds", &e->parts, &e->part_seconds,
                           &e->n_parts));
+    if (!f->to || e->server_seconds)
+        EG_TRY(eg_field_reals(eg_optional(f), "server_seconds", &e->parts, &e->server_seconds,
+                              &e->n_parts));
     return event_program(f, &e->version, &e->commit);
 }
 

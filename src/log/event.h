@@ -32,6 +32,9 @@ typedef struct eg_round_event {
     int64_t round;          /* from 1 on */
     const int64_t *clients; /* [n_clients], in the order of the sum */
     size_t n_clients;
+    const int64_t *lost; /* [n_lost], those of them whom the transport lost in training; NULL
+                          * and not written if there were none */
+    size_t n_lost;
     int64_t samples;
     double loss; /* mean of training; null when NaN or infinite */
     int64_t bytes_up, bytes_down;
@@ -71,7 +74,8 @@ typedef struct eg_end_event {
     double train_seconds; /* of work in clients' training */
     double phase_seconds; /* of work in second exchanges */
     const char *const *parts;
-    const double *part_seconds; /* [n_parts]: of train_seconds, within the part's own hooks */
+    const double *part_seconds;   /* [n_parts]: of train_seconds, within the part's own hooks */
+    const double *server_seconds; /* [n_parts]: within its hooks on the server; or NULL */
     size_t n_parts;
     const char *version, *commit; /* of the program that ended it, as in the start event */
 } eg_end_event;
