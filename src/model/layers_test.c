@@ -219,6 +219,28 @@ static void test_plans_of_the_penalty_agree_with_the_double_form(void **state)
     }
 }
 
+/* Only the input and the result change their layout: where channels fill blocks. */
+static void test_instance_norm_keeps_maps_blocked(void **state)
+{
+    (void)state;
+    if (strcmp(eg_isa_name(), "plain") == 0)
+        skip();
+    fixture f = open_fixture();
+    const eg_conv_layer_spec spec = {.out = 32, .kernel = 4, .stride = 2, .padding = 1};
+    eg_node *h = eg_input(f.g, "x", eg_dims(3, 16, 32, 32));
+    h = eg_conv_layer(f.g, f.table, "d1", h, &spec);
+    h = eg_leaky_relu(f.g, eg_instance_norm_layer(f.g, f.table, "n1", h, true), 0.2);
+    eg_output(f.g, "y", eg_conv_layer(f.g, f.table, "d2", h, &spec));
+    eg_plan *plan;
+    assert_ok(eg_compile(f.g, &plan));
+    int reorders = 0;
+    for (size_t i = 0; i < eg_plan_n_steps(plan); i++)
+        reorders += eg_plan_step_info(plan, i).activation;
+    assert_int_equal(reorders, 2);
+    eg_plan_free(plan);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     if (!isa_from_argument(argc, argv))
@@ -227,6 +249,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_transposed_convolution_has_pytorchs_weights),
         cmocka_unit_test(test_instance_norm_has_tensors_only_when_affine),
         cmocka_unit_test(test_layers_begin_as_they_are_told),
+        cmocka_unit_test(test_instance_norm_keeps_maps_blocked),
         cmocka_unit_test(test_the_penaltys_gradient_agrees_with_differences),
         cmocka_unit_test(test_plans_of_the_penalty_agree_with_the_double_form),
     };

@@ -50,7 +50,7 @@ static eg_node *group_back_vjp(eg_graph *g, const eg_node *dx, eg_node *d, int w
     eg_node *other = group_mean(g, eg_mul(g, d, y), groups);
     if (wrt == 0)
         return eg_add(g, group_weaken(g, d, r, along), group_weaken(g, dy, r, other));
-    double count = (double)(eg_shape_size(y->shape) / eg_shape_size(r->shape));
+    double count = (double)eg_shape_size(y->shape) / (double)eg_shape_size(r->shape);
     eg_node *both = group_mean(g, eg_mul(g, d, dy), groups);
     eg_node *levels = eg_mul(g, group_mean(g, d, groups), group_mean(g, dy, groups));
     return eg_affine(g, eg_sub(g, eg_sub(g, both, levels), eg_mul(g, along, other)), count, 0);

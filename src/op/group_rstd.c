@@ -12,7 +12,7 @@ static eg_node *group_rstd_vjp(eg_graph *g, const eg_node *r, eg_node *dr, int w
     (void)wrt;
     const eg_group_attr *a = r->attr;
     eg_node *self = (eg_node *)(uintptr_t)r, *x = r->in[0];
-    double count = (double)(eg_shape_size(x->shape) / eg_shape_size(r->shape));
+    double count = (double)eg_shape_size(x->shape) / (double)eg_shape_size(r->shape);
     eg_node *scale = eg_affine(g, eg_mul(g, dr, eg_mul(g, self, self)), -1 / count, 0);
     return eg_scale_maps(g, eg_group_normalize(g, x, a->groups, a->eps),
                          eg_group_spread(g, scale, x->shape.dim[1]));
