@@ -63,13 +63,14 @@ foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()
-foreach(test plan_test sample_norms_test model_test winograd_test)
+foreach(test plan_test sample_norms_test model_test)
   eg_test_isa(${test} avx2 fast)
 endforeach()
-# Its values are the same under sanitizers, where it alone takes a tenth of the tests' time; the
-# kernels it runs are tested there one by one.
+# Their values are the same under sanitizers, where they take long; the kernels they run are
+# tested there one by one, and with the machine's best set.
 if(NOT EG_SANITIZE)
   eg_test_isa(golden_model_test avx2 fast)
+  eg_test_isa(winograd_test avx2 fast)
 endif()
 eg_test_isa(golden_model_test plain slow)
 
