@@ -1,5 +1,5 @@
-/* lost_test.c - a client that is chosen and then lost: the round goes on, and so does its
- * stage. SPDX-License-Identifier: Apache-2.0
+/* lost_test.c - a client is chosen and then lost: the round goes on, its stage stays.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The transport is the test's own (found in place of "threads"): threads that lose a client.
  */

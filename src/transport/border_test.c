@@ -1,10 +1,10 @@
-#define _GNU_SOURCE /* memmem */
-/* border_test.c - what crosses between the server and a client's process: no training image.
+/* border_test.c - no training image crosses between the server and a client's process.
  * SPDX-License-Identifier: Apache-2.0
  *
  * send and recv are wrapped by the linker, so that every byte of a run in processes goes
  * through here. The run has a memory, whose rows are training images as they were fed.
  */
+#define _GNU_SOURCE /* memmem */
 #include "runs.h"
 
 #include "experiment/feed.h"
