@@ -80,7 +80,7 @@ eg_suggestion eg_suggest(const char *word)
 
 void eg_suggest_offer(eg_suggestion *s, const char *candidate)
 {
-    char word[SUGGEST_LONGEST + 1], other[SUGGEST_LONGEST + 1];
+    char word[SUGGEST_LONGEST + 1] = "", other[SUGGEST_LONGEST + 1] = "";
     if (!suggest_fold(s->word, word) || !suggest_fold(candidate, other))
         return;
     int cost = suggest_min(suggest_by_letters(word, other), suggest_by_parts(word, other));

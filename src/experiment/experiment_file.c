@@ -222,6 +222,7 @@ static eg_status file_find_run(const eg_experiment_file *f, const char *label,
                                const eg_yaml_node **out)
 {
     size_t best = 0; /* "a b x=1" is of the run "a b", if there is one, and not of "a" */
+    EG_ASSERT(f->runs != NULL); /* a file without runs is not opened */
     *out = label ? NULL : f->runs[0];
     for (size_t i = 0; label && i < f->n_runs; i++) {
         size_t n = strlen(file_label(f->runs[i]));

@@ -72,12 +72,11 @@ static void resolve_rows(FILE *to, const eg_opt *opts, const void *self)
         char value[EG_OPT_TEXT_SIZE];
         eg_opt_print(o, self, value);
         fprintf(to, "  %s: ", o->name);
-        if (o->type == EG_OPT_IS_INT || o->type == EG_OPT_IS_REAL)
+        bool counted = o->type == EG_OPT_IS_COUNT && *value >= '0' && *value <= '9';
+        if (o->type == EG_OPT_IS_INT || o->type == EG_OPT_IS_REAL || counted)
             resolve_number(to, value);
         else if (o->type == EG_OPT_IS_BOOL)
             fputs(value, to);
-        else if (o->type == EG_OPT_IS_COUNT && *value >= '0' && *value <= '9')
-            resolve_number(to, value);
         else if (o->type == EG_OPT_IS_CHOICE || o->type == EG_OPT_IS_COUNT)
             resolve_word(to, value);
         else if (eg_setting_is_numbers(o))
