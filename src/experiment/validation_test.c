@@ -13,14 +13,25 @@ static const char text[] = "name: t\n"
                            "           rounds: 1, partition: iid}\n"
                            "runs: [{label: a, method: fedavg}]\n";
 
+/* A row is the image as it is, normalised. */
+static void check_row(const eg_feed *f, int64_t task, int64_t id)
+{
+    float x[28 * 28];
+    int32_t label;
+    eg_feed_validation(f, task, &id, 1, x, &label);
+    assert_int_equal(label, f->train[0].y[id]);
+    for (size_t k = 0; k < f->sample; k++) {
+        double byte = f->train[0].u8[(size_t)id * f->sample + k];
+        assert_near(x[k], (byte / 255 - 0.5) / 0.25, 1e-5);
+    }
+}
+
 static void test_rows_held_out_are_training_rows_without_chance(void **state)
 {
     (void)state;
     eg_experiment *e;
     eg_feed f;
     const int64_t *ids;
-    float x[28 * 28];
-    int32_t label;
     assert_ok(fixture_load(text, NULL, &e));
     assert_non_null(strstr(eg_experiment_text(e), "\n  validation: 0.25\n"));
     assert_ok(eg_feed_open(e, 3, NULL, &f));
@@ -28,14 +39,8 @@ static void test_rows_held_out_are_training_rows_without_chance(void **state)
         for (int64_t t = 0; t < 2; t++) {
             int64_t n = eg_scenario_validation(f.scenario, c, t, &ids);
             assert_in_range(n, 12, 13); /* a quarter of fifty */
-            for (int64_t i = 0; i < n; i++) {
-                eg_feed_validation(&f, t, ids + i, 1, x, &label);
-                assert_int_equal(label, f.train[0].y[ids[i]]);
-                for (size_t k = 0; k < f.sample; k++) {
-                    double byte = f.train[0].u8[(size_t)ids[i] * f.sample + k];
-                    assert_near(x[k], (byte / 255 - 0.5) / 0.25, 1e-5);
-                }
-            }
+            for (int64_t i = 0; i < n; i++)
+                check_row(&f, t, ids[i]);
         }
     eg_feed_close(&f);
     eg_experiment_free(e);

@@ -73,28 +73,34 @@ static void mark(const eg_scenario *s, int64_t client, uint8_t *fate)
             fate[ids[i]] |= 2;
 }
 
+/* Of a client's samples in `all` a quarter is held out in s, class by class. */
+static void check_client(const eg_scenario *all, const eg_scenario *s, int64_t c,
+                         const eg_labels *labels)
+{
+    uint8_t whole[CLASSES * EACH], fate[CLASSES * EACH];
+    int64_t n[CLASSES] = {0}, held[CLASSES] = {0};
+    mark(all, c, whole);
+    mark(s, c, fate);
+    for (int64_t id = 0; id < CLASSES * EACH; id++) {
+        assert_int_equal(fate[id] != 0, whole[id] != 0); /* nothing is lost or new */
+        assert_int_not_equal(fate[id], 3);
+        n[labels->train[id]] += fate[id] != 0;
+        held[labels->train[id]] += fate[id] == 2;
+    }
+    for (int k = 0; k < CLASSES; k++)
+        assert_near((double)held[k], 0.25 * (double)n[k], 1);
+}
+
 static void test_every_client_and_class_has_its_share(void **state)
 {
     (void)state;
     eg_labels labels = fixture_labels(CLASSES, EACH, 3);
-    uint8_t whole[CLASSES * EACH], fate[CLASSES * EACH];
     for (size_t i = 0; i < N_WORDS; i++) {
         eg_scenario *all, *s;
         assert_ok(make(words[i], 0, 7, &labels, &all));
         assert_ok(make(words[i], 0.25, 7, &labels, &s));
-        for (int64_t c = 0; c < eg_scenario_n_clients(s); c++) {
-            int64_t n[CLASSES] = {0}, held[CLASSES] = {0};
-            mark(all, c, whole);
-            mark(s, c, fate);
-            for (int64_t id = 0; id < CLASSES * EACH; id++) {
-                assert_int_equal(fate[id] != 0, whole[id] != 0); /* nothing is lost or new */
-                assert_int_not_equal(fate[id], 3);
-                n[labels.train[id]] += fate[id] != 0;
-                held[labels.train[id]] += fate[id] == 2;
-            }
-            for (int k = 0; k < CLASSES; k++)
-                assert_near((double)held[k], 0.25 * (double)n[k], 1);
-        }
+        for (int64_t c = 0; c < eg_scenario_n_clients(s); c++)
+            check_client(all, s, c, &labels);
         eg_scenario_free(all);
         eg_scenario_free(s);
     }
