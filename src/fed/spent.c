@@ -22,7 +22,7 @@ eg_spent eg_federation_spent(const eg_federation *f)
 eg_status eg_federation_save_spent(const eg_federation *f, eg_bundle *to)
 {
     eg_spent s = eg_federation_spent(f);
-    char name[32];
+    char name[48];
     EG_TRY(eg_bundle_scalar(to, "spent.seconds", s.seconds));
     EG_TRY(eg_bundle_scalar(to, "spent.train", s.train));
     EG_TRY(eg_bundle_scalar(to, "spent.phase", s.phase));
@@ -37,7 +37,7 @@ eg_status eg_federation_save_spent(const eg_federation *f, eg_bundle *to)
 
 void eg_federation_load_spent(eg_federation *f, const eg_bundle *from)
 {
-    char name[32];
+    char name[48];
     eg_bundle_scalar_of(from, "spent.seconds", &f->before.seconds);
     eg_bundle_scalar_of(from, "spent.train", &f->before.train);
     eg_bundle_scalar_of(from, "spent.phase", &f->before.phase);

@@ -215,7 +215,7 @@ static eg_status message_add_note(eg_reply *r, const char *name, double value)
 
 eg_status eg_message_to_reply(const eg_bundle *from, eg_reply *out)
 {
-    char name[16];
+    char name[32];
     bool good = message_seconds(from, "seconds", &out->seconds);
     for (int i = 0; i < EG_MAX_PARTS; i++) {
         snprintf(name, sizeof name, "part %d", i);
