@@ -20,8 +20,8 @@ typedef struct data_call {
 
 static void data_list_options(const eg_dataset *d)
 {
-    printf("%s - %s\n", d->name, d->help);
-    for (const eg_opt *o = d->opts; o && o->name; o++) {
+    printf("%s - %s\n", d->component.name, d->component.help);
+    for (const eg_opt *o = d->component.opts; o && o->name; o++) {
         char about[EG_OPT_TEXT_SIZE];
         eg_opt_describe(o, about);
         printf("  %-12s %s (%s)\n", o->name, o->help, about);
@@ -32,7 +32,7 @@ static void data_list_options(const eg_dataset *d)
 static void data_list_one(const eg_dataset *d)
 {
     char folder[1024];
-    printf("%-14s %s", d->name, d->help);
+    printf("%-14s %s", d->component.name, d->component.help);
     if (!d->generated)
         printf("; %s", eg_dataset_where(d, &(eg_origin){0}, sizeof folder, folder)
                            ? folder
@@ -62,8 +62,8 @@ static int data_set(data_call *c, const char *pair)
         return eg_cli_usage("data", "--set wants KEY=VALUE, not '%s'", pair);
     memcpy(key, pair, (size_t)(equals - pair));
     key[equals - pair] = 0;
-    if (eg_opts_set(c->set->opts, c->self, key, equals + 1) != EG_OK)
-        return eg_cli_usage("data", "%s: %s", c->set->name, eg_error());
+    if (eg_opts_set(c->set->component.opts, c->self, key, equals + 1) != EG_OK)
+        return eg_cli_usage("data", "%s: %s", c->set->component.name, eg_error());
     return 0;
 }
 
@@ -98,13 +98,10 @@ static bool data_parse(int argc, char **argv, data_call *c, int *code)
         *code = eg_cli_refused("data", EG_ENOENT);
         return false;
     }
-    c->self = calloc(1, c->set->size + 1);
-    if (!c->self) {
-        eg_fail(EG_ENOMEM, "no memory for the options of %s", c->set->name);
+    if (eg_component_new(&c->set->component, &c->self) != EG_OK) {
         *code = eg_cli_failed();
         return false;
     }
-    eg_opts_init(c->set->opts, c->self);
     static const char *const flags[] = {"--data-dir", "--set", "--seed", "--out", NULL};
     for (int i = 1; i < argc; i++) {
         const char *const *f = flags;
@@ -212,13 +209,13 @@ static int data_check(int argc, char **argv)
     code = 1;
     if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &train) != EG_OK ||
         eg_dataset_load(c.set, c.self, &c.from, EG_TEST, &test) != EG_OK ||
-        eg_table_same_shape(&train, c.set->name, &test, "its test set") != EG_OK ||
+        eg_table_same_shape(&train, c.set->component.name, &test, "its test set") != EG_OK ||
         eg_table_overlap(&train, &test, &across) != EG_OK ||
         eg_table_repeats(&train, &inside) != EG_OK) {
         eg_cli_failed();
         goto done;
     }
-    printf("%s: %s\n", c.set->name, c.set->help);
+    printf("%s: %s\n", c.set->component.name, c.set->component.help);
     code = data_print("train", &train) | data_print("test", &test);
     printf("repeats\n  in train   %lld samples equal an earlier one\n"
            "  in both    %lld of the %lld test samples are training samples too\n",
@@ -237,7 +234,7 @@ static int data_show(int argc, char **argv)
     int code;
     if (data_parse(argc, argv, &c, &code)) {
         char standard[128];
-        snprintf(standard, sizeof standard, "%s.png", c.set->name);
+        snprintf(standard, sizeof standard, "%s.png", c.set->component.name);
         const char *out = c.out ? c.out : standard;
         if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &t) != EG_OK ||
             eg_table_sheet(&t, 10, out) != EG_OK)

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_family *list_find(const char *plural)
+static const cli_family *list_find(const char *name)
 {
-    for (const cli_family *f = cli_families; f->plural; f++)
-        if (strcmp(f->plural, plural) == 0)
+    for (const cli_family *f = cli_families; f->family; f++)
+        if (strcmp(f->family->name, name) == 0)
             return f;
     return NULL;
 }
@@ -22,10 +22,10 @@ static int list_wrong(const char *what)
 {
     char names[256] = "";
     eg_suggestion near = eg_suggest(what ? what : "");
-    for (const cli_family *f = cli_families; f->plural; f++) {
+    for (const cli_family *f = cli_families; f->family; f++) {
         size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", f->plural);
-        eg_suggest_offer(&near, f->plural);
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", f->family->name);
+        eg_suggest_offer(&near, f->family->name);
     }
     if (what)
         return eg_cli_usage("list", "'%s' is none of %s%s", what, names,
@@ -70,11 +70,11 @@ int eg_verb_list(int argc, char **argv)
     const cli_family *f = argc == 2 ? list_find(argv[1]) : NULL;
     if (!f)
         return list_wrong(argc == 2 ? argv[1] : NULL);
-    cli_member m;
-    for (size_t i = 0; f->at(i, &m); i++) {
-        printf("  %-22s %s\n", m.name, m.help);
+    const eg_component *c;
+    for (size_t i = 0; (c = eg_family_at(f->family, i)); i++) {
+        printf("  %-22s %s\n", c->name, c->help);
         if (f->file)
-            list_options(m.opts, "    ");
+            list_options(c->opts, "    ");
     }
     if (f->file)
         list_file_keys();
@@ -85,21 +85,20 @@ int eg_verb_list(int argc, char **argv)
 static bool list_explain(const char *name)
 {
     bool found = false;
-    cli_member m;
-    for (const cli_family *f = cli_families; f->plural; f++)
-        for (size_t i = 0; f->at(i, &m); i++) {
-            if (!eg_name_equal(m.name, name))
-                continue;
-            found = true;
-            printf("%s %s: %s\n", f->singular, m.name, m.help);
-            if (m.formula)
-                printf("  %s\n", m.formula);
-            list_options(m.opts, "  ");
-            if (f->shared) {
-                printf("options of every %s:\n", f->singular);
-                list_options(f->shared(), "  ");
-            }
+    for (const cli_family *f = cli_families; f->family; f++) {
+        const eg_component *c = eg_family_find(f->family, name);
+        if (!c)
+            continue;
+        found = true;
+        printf("%s %s: %s\n", f->family->singular, c->name, c->help);
+        if (f->formula)
+            printf("  %s\n", f->formula(c));
+        list_options(c->opts, "  ");
+        if (f->shared) {
+            printf("options of every %s:\n", f->family->singular);
+            list_options(f->shared(), "  ");
         }
+    }
     return found;
 }
 
@@ -131,23 +130,22 @@ static void list_option_table(const char *title, const eg_opt *opts)
 
 static void list_markdown(const cli_family *f)
 {
-    cli_member m;
-    bool formulas = f->at(0, &m) && m.formula;
-    printf("## %s\n\n| name | what it is |%s\n|---|---|%s\n", f->plural,
-           formulas ? " formula |" : "", formulas ? "---|" : "");
-    for (size_t i = 0; f->at(i, &m); i++) {
+    const eg_component *c;
+    printf("## %s\n\n| name | what it is |%s\n|---|---|%s\n", f->family->name,
+           f->formula ? " formula |" : "", f->formula ? "---|" : "");
+    for (size_t i = 0; (c = eg_family_at(f->family, i)); i++) {
         printf("|");
-        list_cell(m.name, "`");
-        list_cell(m.help, "");
-        if (m.formula)
-            list_cell(m.formula, "`");
+        list_cell(c->name, "`");
+        list_cell(c->help, "");
+        if (f->formula)
+            list_cell(f->formula(c), "`");
         printf("\n");
     }
-    for (size_t i = 0; f->at(i, &m); i++)
-        list_option_table(m.name, m.opts);
+    for (size_t i = 0; (c = eg_family_at(f->family, i)); i++)
+        list_option_table(c->name, c->opts);
     if (f->shared) {
         char title[64];
-        snprintf(title, sizeof title, "every %s", f->singular);
+        snprintf(title, sizeof title, "every %s", f->family->singular);
         list_option_table(title, f->shared());
     }
     printf("\n");
@@ -156,12 +154,10 @@ static void list_markdown(const cli_family *f)
 static int list_unknown(const char *name)
 {
     eg_suggestion near = eg_suggest(name);
-    cli_member m;
     for (const eg_verb *v = eg_verbs; v->name; v++)
         eg_suggest_offer(&near, v->name);
-    for (const cli_family *f = cli_families; f->plural; f++)
-        for (size_t i = 0; f->at(i, &m); i++)
-            eg_suggest_offer(&near, m.name);
+    for (const cli_family *f = cli_families; f->family; f++)
+        eg_family_offer(f->family, &near);
     return eg_cli_usage("help", "nothing here is called '%s'%s", name, eg_suggest_words(&near));
 }
 
@@ -172,7 +168,7 @@ int eg_verb_help(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "--markdown") == 0) {
-        for (const cli_family *f = cli_families; f->plural; f++)
+        for (const cli_family *f = cli_families; f->family; f++)
             list_markdown(f);
         return 0;
     }

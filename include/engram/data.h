@@ -8,8 +8,7 @@
 #ifndef EG_DATA_H
 #define EG_DATA_H
 
-#include <engram/base.h>
-#include <engram/opt.h>
+#include <engram/component.h>
 
 #pragma GCC visibility push(default)
 
@@ -76,19 +75,15 @@ typedef struct eg_origin {
 
 /* The contract of a data set: one file src/data/<name>.c, one line in src/data/list.inc. */
 typedef struct eg_dataset {
-    const char *name, *help;
-    size_t size;        /* of the options struct */
-    const eg_opt *opts; /* NULL: none */
-    bool generated;     /* no files are needed */
-
+    eg_component component;
+    bool generated; /* no files are needed */
     /* Fills out (zeroed) with one split; on failure what it holds is released by the caller. */
     eg_status (*load)(const void *self, const eg_origin *from, eg_split split, eg_table *out);
 } eg_dataset;
 
-extern const eg_dataset *const eg_datasets[]; /* every data set, alphabetical, then NULL */
-
-/* The data set with this name, or NULL; the error text then lists the names. */
-const eg_dataset *eg_dataset_find(const char *word);
+extern const eg_dataset *const eg_datasets[]; /* alphabetical, NULL at the end */
+extern const eg_family eg_dataset_family;
+const eg_dataset *eg_dataset_find(const char *word); /* as eg_family_find */
 
 /* The folder that a data set's files would be taken from, as far as its name tells; false if
  * there is none. */

@@ -61,8 +61,8 @@ eg_status eg_experiment_load(const char *path, const char *label, size_t n,
                              const char *const *overrides, eg_experiment **out);
 void eg_experiment_free(eg_experiment *e); /* NULL is fine */
 
-/* The file's sections whose settings no component owns, by number; false past the last. */
-bool eg_experiment_settings(size_t i, eg_member *out);
+/* The file's sections whose settings no component owns, each as one. */
+extern const eg_family eg_setting_family;
 
 const char *eg_experiment_name(const eg_experiment *e);
 const char *eg_experiment_label(const eg_experiment *e);

@@ -19,6 +19,7 @@
 #ifndef EG_METHOD_H
 #define EG_METHOD_H
 
+#include <engram/component.h>
 #include <engram/server.h>
 
 #pragma GCC visibility push(default)
@@ -141,7 +142,8 @@ typedef struct eg_method {
 } eg_method;
 
 extern const eg_method *const eg_methods[]; /* NULL at the end */
-const eg_method *eg_method_find(const char *word);
+extern const eg_family eg_method_family;
+const eg_method *eg_method_find(const char *word); /* as eg_family_find */
 
 #pragma GCC visibility pop
 

@@ -9,7 +9,7 @@
 #ifndef EG_METRIC_H
 #define EG_METRIC_H
 
-#include <engram/base.h>
+#include <engram/component.h>
 
 #pragma GCC visibility push(default)
 
@@ -62,17 +62,17 @@ bool eg_record_pooled(const eg_record *r, int64_t row, int64_t who, double *out)
 int64_t eg_record_samples(const eg_record *r, int64_t row, int64_t client); /* met */
 
 typedef struct eg_metric {
-    const char *name, *help;
-    const char *formula;  /* what `engram help METRIC` prints */
-    bool of_clients;      /* a function of all clients: who is ignored */
-    bool needs_reference; /* a function of two records: the other is that of `centralized` */
+    eg_component component; /* without options */
+    const char *formula;    /* what `engram help METRIC` prints */
+    bool of_clients;        /* a function of all clients: who is ignored */
+    bool needs_reference;   /* a function of two records: the other is that of `centralized` */
     /* False if it has no meaning for this record. */
     bool (*value)(const eg_record *r, const eg_record *reference, int64_t who, double *out);
 } eg_metric;
 
-/* The list, ended by NULL; one by name, NULL if there is none. */
-extern const eg_metric *const eg_metrics[];
-const eg_metric *eg_metric_find(const char *name);
+extern const eg_metric *const eg_metrics[]; /* NULL at the end */
+extern const eg_family eg_metric_family;
+const eg_metric *eg_metric_find(const char *word); /* as eg_family_find */
 
 /* The metric's value; EG_ENOENT if it has no meaning here, EG_EINVAL without a needed
  * reference. */

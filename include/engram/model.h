@@ -7,8 +7,8 @@
 #ifndef EG_MODEL_H
 #define EG_MODEL_H
 
+#include <engram/component.h>
 #include <engram/graph.h>
-#include <engram/opt.h>
 
 #pragma GCC visibility push(default)
 
@@ -24,9 +24,7 @@ typedef struct eg_marks {
 
 /* What a model is; src/model has one file each. */
 typedef struct eg_model {
-    const char *name, *help;
-    size_t size; /* of its options */
-    const eg_opt *opts;
+    eg_component component;
     /* NULL, or called when options were set: checks what no single row can, and brings them
      * into one form. */
     eg_status (*settle)(void *self);
@@ -40,7 +38,8 @@ typedef struct eg_model {
 } eg_model;
 
 extern const eg_model *const eg_models[]; /* NULL at the end */
-const eg_model *eg_model_find(const char *name);
+extern const eg_family eg_model_family;
+const eg_model *eg_model_find(const char *word); /* as eg_family_find */
 
 /* Sets every "name=value" of a text, blanks between, in options that eg_opts_init filled. A
  * value in brackets may have blanks itself: "layers=[conv 8 k3, relu] init=he". */

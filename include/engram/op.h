@@ -4,6 +4,7 @@
 #ifndef EG_OP_H
 #define EG_OP_H
 
+#include <engram/component.h>
 #include <engram/graph.h>
 
 #pragma GCC visibility push(default)
@@ -23,9 +24,7 @@ typedef struct eg_window {
 #include <engram/op.inc>
 #undef X
 
-/* What the program lists: the i-th op's name and help, NULL past the last. */
-const char *eg_op_name(size_t i);
-const char *eg_op_help(size_t i);
+extern const eg_family eg_op_family; /* name and help of each */
 
 #pragma GCC visibility pop
 

@@ -7,15 +7,13 @@
 #ifndef EG_OPTIM_H
 #define EG_OPTIM_H
 
-#include <engram/opt.h>
+#include <engram/component.h>
 
 #pragma GCC visibility push(default)
 
 /* What an optimiser is; src/optim has one file each. */
 typedef struct eg_optim {
-    const char *name, *help;
-    size_t size; /* of its options */
-    const eg_opt *opts;
+    eg_component component;
     int n_slots; /* arrays of state, as long as the parameters, zero at first */
     /* Step t (1, 2, ...) of w [n] along gradient g [n]. */
     void (*step)(const void *self, float *w, float *const *slots, const float *g, size_t n,
@@ -23,7 +21,8 @@ typedef struct eg_optim {
 } eg_optim;
 
 extern const eg_optim *const eg_optims[]; /* NULL at the end */
-const eg_optim *eg_optim_find(const char *name);
+extern const eg_family eg_optim_family;
+const eg_optim *eg_optim_find(const char *word); /* as eg_family_find */
 
 typedef struct eg_optimizer eg_optimizer;
 

@@ -13,8 +13,7 @@
 #ifndef EG_SCENARIO_H
 #define EG_SCENARIO_H
 
-#include <engram/base.h>
-#include <engram/opt.h>
+#include <engram/component.h>
 
 #pragma GCC visibility push(default)
 
@@ -72,15 +71,8 @@ typedef struct eg_view {
     bool last;            /* the stage ends with this round, as far as can be known now */
 } eg_view;
 
-/* A family's member, for lists and help. */
-typedef struct eg_member {
-    const char *name, *help;
-    const eg_opt *opts;
-} eg_member;
-
-/* Scenario kinds and partitioners by number; false past the last. Options all kinds share. */
-bool eg_scenario_kind(size_t i, eg_member *out);
-bool eg_scenario_partition(size_t i, eg_member *out);
+/* The kinds of scenarios, and the options they all share; the partitioners. */
+extern const eg_family eg_kind_family, eg_partition_family;
 const eg_opt *eg_scenario_opts(void);
 
 /* An empty description. Set "kind" first, then its options ("clients", "rounds"), then

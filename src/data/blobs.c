@@ -42,10 +42,8 @@ static eg_status blobs_load(const void *self, const eg_origin *from, eg_split sp
 }
 
 const eg_dataset eg_dataset_blobs = {
-    .name = "blobs",
-    .help = "generated: Gaussian blobs, one per class",
-    .size = sizeof(blobs),
-    .opts = blobs_opts,
+    .component = {"blobs", "generated: Gaussian blobs, one per class", sizeof(blobs),
+                  blobs_opts},
     .generated = true,
     .load = blobs_load,
 };

@@ -41,7 +41,7 @@ static eg_status cifar10_load(const void *self, const eg_origin *from, eg_split 
 }
 
 const eg_dataset eg_dataset_cifar10 = {
-    .name = "cifar10",
-    .help = "small photographs, 32x32 colour, 10 classes, 50,000 + 10,000",
+    .component = {"cifar10", "small photographs, 32x32 colour, 10 classes, 50,000 + 10,000", 0,
+                  NULL},
     .load = cifar10_load,
 };

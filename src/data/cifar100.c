@@ -26,9 +26,7 @@ static eg_status cifar100_load(const void *self, const eg_origin *from, eg_split
 }
 
 const eg_dataset eg_dataset_cifar100 = {
-    .name = "cifar100",
-    .help = "small photographs, 32x32 colour, 100 classes, 50,000 + 10,000",
-    .size = sizeof(cifar100),
-    .opts = cifar100_opts,
+    .component = {"cifar100", "small photographs, 32x32 colour, 100 classes, 50,000 + 10,000",
+                  sizeof(cifar100), cifar100_opts},
     .load = cifar100_load,
 };

@@ -25,13 +25,12 @@ static int teardown(void **state)
 /* Options as they come, but few samples. */
 static void *options(const eg_dataset *d)
 {
-    void *self = calloc(1, d->size + 1);
-    assert_non_null(self);
-    eg_opts_init(d->opts, self);
-    if (eg_opts_find(d->opts, "train"))
-        assert_ok(eg_opts_set(d->opts, self, "train", "220"));
-    if (eg_opts_find(d->opts, "test"))
-        assert_ok(eg_opts_set(d->opts, self, "test", "210"));
+    void *self;
+    assert_ok(eg_component_new(&d->component, &self));
+    if (eg_opts_find(d->component.opts, "train"))
+        assert_ok(eg_opts_set(d->component.opts, self, "train", "220"));
+    if (eg_opts_find(d->component.opts, "test"))
+        assert_ok(eg_opts_set(d->component.opts, self, "test", "210"));
     return self;
 }
 
@@ -59,7 +58,7 @@ static void test_names_are_file_names_in_order(void **state)
         NULL,
     };
     for (size_t i = 0; names[i]; i++) {
-        assert_string_equal(eg_datasets[i]->name, names[i]);
+        assert_string_equal(eg_datasets[i]->component.name, names[i]);
         assert_true(i == 0 || strcmp(names[i - 1], names[i]) < 0);
         assert_ptr_equal(eg_dataset_find(names[i]), eg_datasets[i]);
     }
@@ -68,36 +67,13 @@ static void test_names_are_file_names_in_order(void **state)
     assert_non_null(strstr(eg_error(), "there are blobs, cifar10"));
 }
 
-/* Every default is a value that the setter takes. */
-static void check_options(const eg_dataset *d, void *self)
-{
-    for (const eg_opt *o = d->opts; o && o->name; o++) {
-        char value[EG_OPT_TEXT_SIZE];
-        assert_true(strlen(o->help) > 3);
-        eg_opt_print(o, self, value);
-        assert_ok(eg_opts_set(d->opts, self, o->name, value));
-    }
-}
-
-static void test_options_have_help_and_defaults_in_range(void **state)
-{
-    (void)state;
-    for (const eg_dataset *const *d = eg_datasets; *d; d++) {
-        assert_true(strlen((*d)->help) > 10);
-        assert_true(((*d)->opts == NULL) == ((*d)->size == 0));
-        void *self = options(*d);
-        check_options(*d, self);
-        free(self);
-    }
-}
-
 static void check_table(const eg_dataset *d, const eg_table *t)
 {
     assert_true(t->n > 0 && t->channels > 0 && t->height > 0 && t->width > 0);
     assert_true((t->u8 == NULL) != (t->f32 == NULL));
     for (int64_t i = 0; i < t->n; i++)
         if (t->y[i] < 0 || t->y[i] >= t->classes)
-            fail_msg("%s: label %d of %lld", d->name, t->y[i], (long long)i);
+            fail_msg("%s: label %d of %lld", d->component.name, t->y[i], (long long)i);
 }
 
 static void test_both_splits_load_with_labels_in_range(void **state)
@@ -141,7 +117,7 @@ static void test_generated_samples_depend_on_their_index_alone(void **state)
             continue;
         eg_table all = load(*d, EG_TRAIN, 3), few, test = load(*d, EG_TEST, 3);
         void *self = options(*d);
-        assert_ok(eg_opts_set((*d)->opts, self, "train", "30"));
+        assert_ok(eg_opts_set((*d)->component.opts, self, "train", "30"));
         assert_ok(eg_dataset_load(*d, self, &(eg_origin){folder, 3}, EG_TRAIN, &few));
         free(self);
         size_t size = eg_table_sample(&few) * (few.u8 ? 1 : 4);
@@ -169,13 +145,14 @@ static void test_a_missing_set_says_where_it_was_looked_for(void **state)
     files_folder(empty);
     for (const eg_dataset *const *d = eg_datasets; *d; d++) {
         eg_table t;
-        if (is_generated(*d) || (strcmp((*d)->name, "fashion_mnist") == 0 &&
+        if (is_generated(*d) || (strcmp((*d)->component.name, "fashion_mnist") == 0 &&
                                  access("/usr/share/datasets/fashion-mnist", F_OK) == 0))
             continue;
         eg_status s = eg_dataset_load(*d, NULL, &(eg_origin){empty, 0}, EG_TRAIN, &t);
         assert_int_equal(s, EG_ENOENT);
-        snprintf(where, sizeof where, "%s/%s", empty, (*d)->name);
-        if (!strstr(eg_error(), where) || strstr(eg_error(), (*d)->name) != eg_error())
+        snprintf(where, sizeof where, "%s/%s", empty, (*d)->component.name);
+        if (!strstr(eg_error(), where) ||
+            strstr(eg_error(), (*d)->component.name) != eg_error())
             fail_msg("%s does not say %s", eg_error(), where);
     }
     eg_table t;
@@ -218,7 +195,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_file_names_in_order),
-        cmocka_unit_test(test_options_have_help_and_defaults_in_range),
         cmocka_unit_test(test_both_splits_load_with_labels_in_range),
         cmocka_unit_test(test_same_seed_same_bytes_and_only_generated_ones_follow_it),
         cmocka_unit_test(test_generated_samples_depend_on_their_index_alone),

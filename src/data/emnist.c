@@ -59,9 +59,7 @@ static eg_status emnist_load(const void *self, const eg_origin *from, eg_split s
 }
 
 const eg_dataset eg_dataset_emnist = {
-    .name = "emnist",
-    .help = "hand-written letters and digits, 28x28 grey, 10 to 62 classes",
-    .size = sizeof(emnist),
-    .opts = emnist_opts,
+    .component = {"emnist", "hand-written letters and digits, 28x28 grey, 10 to 62 classes",
+                  sizeof(emnist), emnist_opts},
     .load = emnist_load,
 };

@@ -19,7 +19,7 @@ static eg_status fashion_mnist_load(const void *self, const eg_origin *from, eg_
 }
 
 const eg_dataset eg_dataset_fashion_mnist = {
-    .name = "fashion_mnist",
-    .help = "pictures of clothes, 28x28 grey, 10 classes, 60,000 + 10,000",
+    .component = {"fashion_mnist",
+                  "pictures of clothes, 28x28 grey, 10 classes, 60,000 + 10,000", 0, NULL},
     .load = fashion_mnist_load,
 };

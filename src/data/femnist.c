@@ -126,9 +126,7 @@ static eg_status femnist_load(const void *self, const eg_origin *from, eg_split 
 }
 
 const eg_dataset eg_dataset_femnist = {
-    .name = "femnist",
-    .help = "hand-written characters by writer, 28x28 grey, 62 classes",
-    .size = sizeof(femnist),
-    .opts = femnist_opts,
+    .component = {"femnist", "hand-written characters by writer, 28x28 grey, 62 classes",
+                  sizeof(femnist), femnist_opts},
     .load = femnist_load,
 };

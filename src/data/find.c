@@ -96,10 +96,11 @@ bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, c
 {
     char dir[EG_PATH_SIZE], places[4][EG_PATH_SIZE], system[EG_PATH_SIZE];
     bool given = find_dir(from, dir);
-    snprintf(system, sizeof system, "/usr/share/datasets/%s", d->name);
+    snprintf(system, sizeof system, "/usr/share/datasets/%s", d->component.name);
     for (char *c = system; *c; c++)
         *c = *c == '_' ? '-' : *c;
-    int n = find_places(given ? dir : NULL, &(eg_place){d->name, system, NULL}, places);
+    int n =
+        find_places(given ? dir : NULL, &(eg_place){d->component.name, system, NULL}, places);
     for (int i = 0; i < n; i++)
         if ((!given || strcmp(places[i], dir) != 0) && access(places[i], F_OK) == 0) {
             snprintf(out, size, "%s", places[i]);

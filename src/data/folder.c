@@ -202,9 +202,8 @@ static eg_status folder_load(const void *self, const eg_origin *from, eg_split s
 }
 
 const eg_dataset eg_dataset_folder = {
-    .name = "folder",
-    .help = "your own PNG and JPEG files, one folder a class, scaled to one size",
-    .size = sizeof(folder),
-    .opts = folder_opts,
+    .component = {"folder",
+                  "your own PNG and JPEG files, one folder a class, scaled to one size",
+                  sizeof(folder), folder_opts},
     .load = folder_load,
 };

@@ -291,10 +291,8 @@ static eg_status fractals_load(const void *self, const eg_origin *from, eg_split
 }
 
 const eg_dataset eg_dataset_fractals = {
-    .name = "fractals",
-    .help = "generated: coloured fractals, one system a class, any size",
-    .size = sizeof(fractals),
-    .opts = fractals_opts,
+    .component = {"fractals", "generated: coloured fractals, one system a class, any size",
+                  sizeof(fractals), fractals_opts},
     .generated = true,
     .load = fractals_load,
 };

@@ -10,10 +10,10 @@ static eg_table load(const char *name, const char *key, const char *value)
 {
     eg_table t;
     const eg_dataset *d = eg_dataset_find(name);
-    void *self = calloc(1, d->size);
-    eg_opts_init(d->opts, self);
-    assert_ok(eg_opts_set(d->opts, self, "train", "620"));
-    assert_ok(eg_opts_set(d->opts, self, key, value));
+    void *self;
+    assert_ok(eg_component_new(&d->component, &self));
+    assert_ok(eg_opts_set(d->component.opts, self, "train", "620"));
+    assert_ok(eg_opts_set(d->component.opts, self, key, value));
     assert_ok(eg_dataset_load(d, self, &(eg_origin){NULL, 5}, EG_TRAIN, &t));
     free(self);
     return t;

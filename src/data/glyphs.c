@@ -224,10 +224,9 @@ static eg_status glyphs_load(const void *self, const eg_origin *from, eg_split s
 }
 
 const eg_dataset eg_dataset_glyphs = {
-    .name = "glyphs",
-    .help = "generated: characters drawn from strokes, 28x28 grey, 1 to 62 classes",
-    .size = sizeof(glyphs),
-    .opts = glyphs_opts,
+    .component = {"glyphs",
+                  "generated: characters drawn from strokes, 28x28 grey, 1 to 62 classes",
+                  sizeof(glyphs), glyphs_opts},
     .generated = true,
     .load = glyphs_load,
 };

@@ -95,9 +95,9 @@ static void test_emnist_stands_upright_and_letters_start_at_zero(void **state)
     const char labels[] = "\0\0\10\1\0\0\0\3\1\32\2";
     files_write(folder, "emnist/emnist-letters-train-labels-idx1-ubyte", labels, 11);
     const eg_dataset *d = eg_dataset_find("emnist");
-    void *self = calloc(1, d->size);
-    eg_opts_init(d->opts, self);
-    assert_ok(eg_opts_set(d->opts, self, "split", "letters"));
+    void *self;
+    assert_ok(eg_component_new(&d->component, &self));
+    assert_ok(eg_opts_set(d->component.opts, self, "split", "letters"));
     eg_table t;
     assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TRAIN, &t));
     free(self);
@@ -140,9 +140,9 @@ static void test_femnist_has_its_digits_alone(void **state)
     (void)state;
     fakes_femnist(folder);
     const eg_dataset *d = eg_dataset_find("femnist");
-    void *self = calloc(1, d->size);
-    eg_opts_init(d->opts, self);
-    assert_ok(eg_opts_set(d->opts, self, "characters", "digits"));
+    void *self;
+    assert_ok(eg_component_new(&d->component, &self));
+    assert_ok(eg_opts_set(d->component.opts, self, "characters", "digits"));
     eg_table train, test;
     assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TRAIN, &train));
     assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TEST, &test));

@@ -18,7 +18,7 @@ static eg_status kmnist_load(const void *self, const eg_origin *from, eg_split s
 }
 
 const eg_dataset eg_dataset_kmnist = {
-    .name = "kmnist",
-    .help = "cursive hiragana, 28x28 grey, 10 classes, 60,000 + 10,000",
+    .component = {"kmnist", "cursive hiragana, 28x28 grey, 10 classes, 60,000 + 10,000", 0,
+                  NULL},
     .load = kmnist_load,
 };

@@ -16,7 +16,7 @@ static eg_status mnist_load(const void *self, const eg_origin *from, eg_split sp
 }
 
 const eg_dataset eg_dataset_mnist = {
-    .name = "mnist",
-    .help = "hand-written digits, 28x28 grey, 10 classes, 60,000 + 10,000",
+    .component = {"mnist", "hand-written digits, 28x28 grey, 10 classes, 60,000 + 10,000", 0,
+                  NULL},
     .load = mnist_load,
 };

@@ -159,9 +159,7 @@ static eg_status npy_load(const void *self, const eg_origin *from, eg_split spli
 }
 
 const eg_dataset eg_dataset_npy = {
-    .name = "npy",
-    .help = "your own NumPy arrays, four .npy files or one .npz",
-    .size = sizeof(npy),
-    .opts = npy_opts,
+    .component = {"npy", "your own NumPy arrays, four .npy files or one .npz", sizeof(npy),
+                  npy_opts},
     .load = npy_load,
 };

@@ -19,18 +19,11 @@ const eg_dataset *const eg_datasets[] = {
 #undef X
     NULL,
 };
+const eg_family eg_dataset_family = {"data", "data set", eg_datasets};
 
 const eg_dataset *eg_dataset_find(const char *word)
 {
-    char names[512] = "";
-    for (const eg_dataset *const *d = eg_datasets; *d; d++) {
-        if (eg_name_equal((*d)->name, word))
-            return *d;
-        size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", (*d)->name);
-    }
-    eg_fail(EG_ENOENT, "there is no data set '%s'; there are %s", word, names);
-    return NULL;
+    return (const eg_dataset *)eg_family_find(&eg_dataset_family, word);
 }
 
 /* What every member must deliver, whatever its files held. */
@@ -52,16 +45,13 @@ eg_status eg_dataset_load(const eg_dataset *d, const void *self, const eg_origin
     *out = (eg_table){0};
     const eg_origin nowhere = {0};
     void *standard = NULL;
-    if (!self && d->size) {
-        EG_TRY(eg_alloc(1, d->size, &standard));
-        eg_opts_init(d->opts, standard);
-        self = standard;
-    }
-    eg_status s = d->load(self, from ? from : &nowhere, split, out);
+    if (!self)
+        EG_TRY(eg_component_new(&d->component, &standard));
+    eg_status s = d->load(self ? self : standard, from ? from : &nowhere, split, out);
     if (s == EG_OK)
         s = dataset_verify(out);
     free(standard);
     if (s != EG_OK)
         eg_table_fini(out);
-    return eg_blame(s, "%s", d->name);
+    return eg_blame(s, "%s", d->component.name);
 }

@@ -25,14 +25,14 @@ static int teardown(void **state)
 static eg_status load(const char *name, const char *set, eg_split split, eg_table *t)
 {
     const eg_dataset *d = eg_dataset_find(name);
-    void *self = calloc(1, d->size + 1);
-    eg_opts_init(d->opts, self);
+    void *self;
+    assert_ok(eg_component_new(&d->component, &self));
     char words[256], *rest = words;
     snprintf(words, sizeof words, "%s", set);
     for (char *w; (w = strtok_r(rest, " ", &rest));) {
         char *equals = strchr(w, '=');
         *equals = 0;
-        assert_ok(eg_opts_set(d->opts, self, w, equals + 1));
+        assert_ok(eg_opts_set(d->component.opts, self, w, equals + 1));
     }
     eg_status s = eg_dataset_load(d, self, &(eg_origin){folder, 0}, split, t);
     free(self);

@@ -18,7 +18,6 @@ static eg_status svhn_load(const void *self, const eg_origin *from, eg_split spl
 }
 
 const eg_dataset eg_dataset_svhn = {
-    .name = "svhn",
-    .help = "house numbers, 32x32 colour, 10 classes, 73,257 + 26,032",
+    .component = {"svhn", "house numbers, 32x32 colour, 10 classes, 73,257 + 26,032", 0, NULL},
     .load = svhn_load,
 };

@@ -16,7 +16,7 @@ static eg_status usps_load(const void *self, const eg_origin *from, eg_split spl
 }
 
 const eg_dataset eg_dataset_usps = {
-    .name = "usps",
-    .help = "digits from envelopes, 16x16 grey, 10 classes, 7,291 + 2,007",
+    .component = {"usps", "digits from envelopes, 16x16 grey, 10 classes, 7,291 + 2,007", 0,
+                  NULL},
     .load = usps_load,
 };

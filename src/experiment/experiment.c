@@ -3,7 +3,6 @@
  */
 #include "experiment/settings.h"
 
-#include "experiment/hint.h"
 #include "experiment/sections.h"
 
 #include <stdlib.h>
@@ -14,8 +13,8 @@ eg_status eg_experiment_new(eg_experiment **out)
     *out = e;
     if (!e)
         return eg_fail(EG_ENOMEM, "no memory for an experiment");
-    for (size_t i = 0; eg_sections[i].name; i++)
-        eg_opts_init(eg_sections[i].opts, (char *)e + eg_sections[i].offset);
+    for (const eg_section *const *s = eg_sections; *s; s++)
+        eg_opts_init((*s)->component.opts, (char *)e + (*s)->offset);
     eg_opts_init(eg_settings_of_data, &e->data);
     eg_opts_init(eg_settings_of_all, e);
     EG_TRY(eg_experiment_set_model(e, "cnn-small"));
@@ -37,13 +36,7 @@ void eg_experiment_free(eg_experiment *e)
 eg_status eg_experiment_add_part(eg_experiment *e, const char *word)
 {
     const eg_method *m = eg_method_find(word);
-    if (!m) {
-        eg_suggestion near = eg_suggest(word);
-        eg_hint_methods(&near);
-        return eg_fail(EG_ENOENT, "there is no method '%s'%s; see 'engram list methods'", word,
-                       eg_suggest_words(&near));
-    }
-    return eg_parts_add(&e->parts, m);
+    return m ? eg_parts_add(&e->parts, m) : EG_ENOENT;
 }
 
 eg_status eg_experiment_add_source(eg_experiment *e, const char *word)
@@ -53,8 +46,7 @@ eg_status eg_experiment_add_source(eg_experiment *e, const char *word)
         return EG_ENOENT;
     if (e->n_sources == EG_MAX_SOURCES)
         return eg_fail(EG_EINVAL, "there are at most %d data sources", EG_MAX_SOURCES);
-    EG_TRY(eg_alloc(1, d->size ? d->size : 1, &e->set_options[e->n_sources]));
-    eg_opts_init(d->opts, e->set_options[e->n_sources]);
+    EG_TRY(eg_component_new(&d->component, &e->set_options[e->n_sources]));
     e->sets[e->n_sources++] = d;
     return EG_OK;
 }
@@ -64,9 +56,8 @@ eg_status eg_experiment_set_model(eg_experiment *e, const char *word)
     const eg_model *m = eg_model_find(word);
     void *options;
     if (!m)
-        return eg_fail(EG_ENOENT, "there is no model '%s'", word);
-    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &options));
-    eg_opts_init(m->opts, options);
+        return EG_ENOENT;
+    EG_TRY(eg_component_new(&m->component, &options));
     free(e->model_options);
     e->model = m;
     e->model_options = options;

@@ -179,7 +179,7 @@ static eg_status file_unknown_key(const eg_yaml *y, const eg_yaml_node *node)
     eg_suggestion near = eg_suggest(node->key);
     for (size_t i = 0; i < sizeof file_keys / sizeof *file_keys; i++)
         eg_suggest_offer(&near, file_keys[i]);
-    eg_hint_methods(&near);
+    eg_family_offer(&eg_method_family, &near);
     return eg_yaml_fail(y, node, EG_EINVAL, "there is no key '%s'%s", node->key,
                         eg_suggest_words(&near));
 }

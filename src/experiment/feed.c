@@ -25,10 +25,10 @@ static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_fee
             EG_TRY(eg_scale_table(t, e->scale * e->data.share));
             EG_TRY(feed_prepare(t, &e->data));
         }
-        EG_TRY(eg_table_same_shape(&f->train[0], e->sets[0]->name, &f->train[i],
-                                   e->sets[i]->name));
-        EG_TRY(
-            eg_table_same_shape(&f->train[i], e->sets[i]->name, &f->test[i], "its test set"));
+        EG_TRY(eg_table_same_shape(&f->train[0], e->sets[0]->component.name, &f->train[i],
+                                   e->sets[i]->component.name));
+        EG_TRY(eg_table_same_shape(&f->train[i], e->sets[i]->component.name, &f->test[i],
+                                   "its test set"));
         f->labels[i] = (eg_labels){.n_train = f->train[i].n,
                                    .n_test = f->test[i].n,
                                    .classes = f->train[i].classes,
@@ -134,7 +134,7 @@ void eg_feed_close(eg_feed *f)
 
 eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
 {
-    return (eg_net_spec){.model = e->model->name,
+    return (eg_net_spec){.model = e->model->component.name,
                          .options = e->net_options,
                          .channels = f->channels,
                          .height = f->height,
@@ -150,7 +150,7 @@ eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
     *out = NULL;
     if (made_for) {
         spec = *made_for;
-        spec.model = e->model->name;
+        spec.model = e->model->component.name;
         spec.options = e->net_options;
     } else {
         EG_TRY(eg_feed_open(e, 0, data_dir, &f));

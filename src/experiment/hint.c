@@ -33,54 +33,39 @@ static void hint_settings(eg_suggestion *s, const eg_experiment *e)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         eg_suggest_offer(s, names[i]);
     hint_rows(s, "", eg_settings_of_all);
-    for (size_t i = 0; eg_sections[i].name; i++)
-        hint_rows(s, eg_sections[i].name, eg_sections[i].opts);
+    for (const eg_section *const *x = eg_sections; *x; x++)
+        hint_rows(s, (*x)->component.name, (*x)->component.opts);
     eg_spec_each(e->spec, hint_scenario_row, s);
     hint_rows(s, "data", eg_settings_of_data);
     for (size_t i = 0; i < e->n_sources; i++)
-        hint_rows(s, "data", e->sets[i]->opts);
-    hint_rows(s, "model", e->model->opts);
+        hint_rows(s, "data", e->sets[i]->component.opts);
+    hint_rows(s, "model", e->model->component.opts);
     for (const eg_method *const *m = eg_methods; *m; m++)
         hint_rows(s, (*m)->name, (*m)->opts);
 }
 
-void eg_hint_methods(eg_suggestion *s)
+/* True for a key that holds the name of a family's member: that it is not there was said with
+ * the nearest one. */
+static bool hint_is_name(const char *key)
 {
-    for (const eg_method *const *m = eg_methods; *m; m++)
-        eg_suggest_offer(s, (*m)->name);
+    static const char *const names[] = {"model",
+                                        "model.name",
+                                        "data",
+                                        "data.name",
+                                        "scenario.kind",
+                                        "scenario.partition",
+                                        "scenario.partition.kind"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], key) == 0)
+            return true;
+    return false;
 }
 
-/* The members of the family whose name a key holds; false: it holds none. */
-static bool hint_members(eg_suggestion *s, const char *key)
+eg_status eg_hint_setting(eg_status s, const eg_experiment *e, const char *key)
 {
-    eg_member member;
-    if (strcmp(key, "model") == 0 || strcmp(key, "model.name") == 0)
-        for (const eg_model *const *m = eg_models; *m; m++)
-            eg_suggest_offer(s, (*m)->name);
-    else if (strcmp(key, "data") == 0 || strcmp(key, "data.name") == 0)
-        for (const eg_dataset *const *d = eg_datasets; *d; d++)
-            eg_suggest_offer(s, (*d)->name);
-    else if (strcmp(key, "scenario.kind") == 0)
-        for (size_t i = 0; eg_scenario_kind(i, &member); i++)
-            eg_suggest_offer(s, member.name);
-    else if (strcmp(key, "scenario.partition") == 0 ||
-             strcmp(key, "scenario.partition.kind") == 0)
-        for (size_t i = 0; eg_scenario_partition(i, &member); i++)
-            eg_suggest_offer(s, member.name);
-    else
-        return false;
-    return true;
-}
-
-eg_status eg_hint_setting(eg_status s, const eg_experiment *e, const char *key,
-                          const char *value)
-{
-    if (s != EG_ENOENT)
+    if (s != EG_ENOENT || hint_is_name(key))
         return s;
-    eg_suggestion near = eg_suggest(value);
-    if (!hint_members(&near, key)) {
-        near = eg_suggest(key);
-        hint_settings(&near, e);
-    }
+    eg_suggestion near = eg_suggest(key);
+    hint_settings(&near, e);
     return eg_fail(s, "%s%s", eg_error(), eg_suggest_words(&near));
 }

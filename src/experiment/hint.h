@@ -8,12 +8,8 @@
 
 #include "experiment/experiment.h"
 
-/* EG_ENOENT: adds the nearest setting or component to the error text, if there is one. Every
- * other status passes untouched. */
-eg_status eg_hint_setting(eg_status s, const eg_experiment *e, const char *key,
-                          const char *value);
-
-/* Offers every method's name. */
-void eg_hint_methods(eg_suggestion *s);
+/* EG_ENOENT: adds the nearest setting to the error text, if there is one. Every other status
+ * passes untouched. */
+eg_status eg_hint_setting(eg_status s, const eg_experiment *e, const char *key);
 
 #endif

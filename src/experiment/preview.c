@@ -45,10 +45,9 @@ static bool preview_is_plain(const eg_dataset *set, const void *options)
 {
     void *plain;
     bool same = true;
-    if (eg_alloc(1, set->size + 1, &plain) != EG_OK)
+    if (eg_component_new(&set->component, &plain) != EG_OK)
         return false;
-    eg_opts_init(set->opts, plain);
-    for (const eg_opt *o = set->opts; o && o->name; o++) {
+    for (const eg_opt *o = set->component.opts; o && o->name; o++) {
         char a[EG_OPT_TEXT_SIZE], b[EG_OPT_TEXT_SIZE];
         eg_opt_print(o, options, a);
         eg_opt_print(o, plain, b);
@@ -83,9 +82,9 @@ static eg_status preview_source(const eg_experiment *e, size_t i, uint64_t seed,
 {
     const eg_dataset *set = e->sets[i];
     const double share = e->scale * e->data.share;
-    out->names[i] = set->name;
+    out->names[i] = set->component.name;
     out->published[i] = !real && preview_is_plain(set, e->set_options[i]) &&
-                        preview_published(set->name, share, &out->labels[i]) == EG_OK;
+                        preview_published(set->component.name, share, &out->labels[i]) == EG_OK;
     if (out->published[i])
         return EG_OK;
     return eg_labels_load(set, e->set_options[i], &(eg_origin){.seed = seed}, share,

@@ -99,8 +99,8 @@ static void resolve_data(FILE *to, const eg_experiment *e)
 {
     fputs("data:\n", to);
     for (size_t i = 0; i < e->n_sources; i++) {
-        fprintf(to, "- name: %s\n", e->sets[i]->name);
-        resolve_rows(to, e->sets[i]->opts, e->set_options[i]);
+        fprintf(to, "- name: %s\n", e->sets[i]->component.name);
+        resolve_rows(to, e->sets[i]->component.opts, e->set_options[i]);
         if (i == 0)
             resolve_rows(to, eg_settings_of_data, &e->data);
     }
@@ -166,12 +166,12 @@ static void resolve_write(FILE *to, const eg_experiment *e)
     resolve_number(to, scale);
     fputc('\n', to);
     resolve_data(to, e);
-    fprintf(to, "model:\n  name: %s\n", e->model->name);
-    resolve_rows(to, e->model->opts, e->model_options);
+    fprintf(to, "model:\n  name: %s\n", e->model->component.name);
+    resolve_rows(to, e->model->component.opts, e->model_options);
     resolve_scenario(to, e);
-    for (size_t i = 0; eg_sections[i].name; i++)
-        resolve_section(to, eg_sections[i].name, eg_sections[i].opts,
-                        (const char *)e + eg_sections[i].offset);
+    for (const eg_section *const *s = eg_sections; *s; s++)
+        resolve_section(to, (*s)->component.name, (*s)->component.opts,
+                        (const char *)e + (*s)->offset);
     eg_parts_each(&e->parts, resolve_part, to);
     resolve_run(to, e);
 }
@@ -181,14 +181,15 @@ static eg_status resolve_net(eg_experiment *e)
 {
     size_t used = 0;
     e->net_options[0] = 0;
-    for (const eg_opt *o = e->model->opts; o && o->name; o++) {
+    for (const eg_opt *o = e->model->component.opts; o && o->name; o++) {
         char value[EG_OPT_TEXT_SIZE];
         eg_opt_print(o, e->model_options, value);
         size_t room = sizeof e->net_options - used;
         int n =
             snprintf(e->net_options + used, room, "%s%s=%s", used ? " " : "", o->name, value);
         if (n < 0 || (size_t)n >= room)
-            return eg_fail(EG_EINVAL, "the model '%s' has too many options", e->model->name);
+            return eg_fail(EG_EINVAL, "the model '%s' has too many options",
+                           e->model->component.name);
         used += (size_t)n;
     }
     return EG_OK;

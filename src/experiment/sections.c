@@ -63,32 +63,33 @@ const eg_opt eg_settings_of_data[] = {
 };
 // clang-format on
 
-const eg_section eg_sections[] = {
-    {"memory", "the past a client keeps", sections_memory, offsetof(eg_experiment, memory)},
-    {"train", "local training", sections_train, offsetof(eg_experiment, train)},
-    {"server", "how the clients' models become one", sections_server,
+static const eg_section sections[] = {
+    {{"memory", "the past a client keeps", sizeof(eg_memory_opts), sections_memory},
+     offsetof(eg_experiment, memory)},
+    {{"train", "local training", sizeof(eg_train_opts), sections_train},
+     offsetof(eg_experiment, train)},
+    {{"server", "how the clients' models become one", sizeof(eg_server_opts), sections_server},
      offsetof(eg_experiment, server)},
-    {"eval", "how models are tested", sections_eval, offsetof(eg_experiment, eval)},
-    {NULL, NULL, NULL, 0},
+    {{"eval", "how models are tested", sizeof(eg_eval_opts), sections_eval},
+     offsetof(eg_experiment, eval)},
 };
+static const eg_component sections_of_data = {"data",
+                                              "the images, beside the data set's own options",
+                                              sizeof(eg_data_opts), eg_settings_of_data};
+static const eg_component sections_of_all = {"experiment",
+                                             "at the top of the file, in no section",
+                                             sizeof(eg_experiment), eg_settings_of_all};
+
+const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2], &sections[3],
+                                         NULL};
+
+static const void *const sections_listed[] = {&sections[0], &sections[1],      &sections[2],
+                                              &sections[3], &sections_of_data, &sections_of_all,
+                                              NULL};
+const eg_family eg_setting_family = {"settings", "settings of", sections_listed};
 
 bool eg_setting_is_numbers(const eg_opt *o)
 {
     return o == eg_opts_find(eg_settings_of_data, "mean") ||
            o == eg_opts_find(eg_settings_of_data, "std");
-}
-
-bool eg_experiment_settings(size_t i, eg_member *out)
-{
-    enum { N_PLAIN = sizeof eg_sections / sizeof *eg_sections - 1 };
-    static const eg_member rest[] = {
-        {"data", "the images, beside the data set's own options", eg_settings_of_data},
-        {"experiment", "at the top of the file, in no section", eg_settings_of_all},
-    };
-    if (i >= N_PLAIN + sizeof rest / sizeof *rest)
-        return false;
-    *out = i < N_PLAIN
-               ? (eg_member){eg_sections[i].name, eg_sections[i].help, eg_sections[i].opts}
-               : rest[i - N_PLAIN];
-    return true;
 }

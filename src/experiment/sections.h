@@ -4,17 +4,16 @@
 #ifndef EG_SECTIONS_H
 #define EG_SECTIONS_H
 
-#include <engram/opt.h>
+#include <engram/component.h>
 
 typedef struct eg_section {
-    const char *name, *help;
-    const eg_opt *opts;
+    eg_component component;
     size_t offset; /* of its struct in an eg_experiment */
 } eg_section;
 
-extern const eg_section eg_sections[];     /* the name is NULL at the end */
-extern const eg_opt eg_settings_of_data[]; /* beside those of the data set */
-extern const eg_opt eg_settings_of_all[];  /* at the top of the file */
+extern const eg_section *const eg_sections[]; /* NULL at the end */
+extern const eg_opt eg_settings_of_data[];    /* beside those of the data set */
+extern const eg_opt eg_settings_of_all[];     /* at the top of the file */
 
 /* True for a text that is a number or a list of numbers, as eg_numbers_tidy writes it. */
 bool eg_setting_is_numbers(const eg_opt *o);

@@ -42,7 +42,7 @@ static eg_status settings_set_data(eg_experiment *e, const char *name, const cha
     if (e->n_sources == 0)
         return eg_fail(EG_EINVAL, "the data set's name must come before its options");
     size_t i = e->n_sources - 1;
-    return eg_opts_set(e->sets[i]->opts, e->set_options[i], name, value);
+    return eg_opts_set(e->sets[i]->component.opts, e->set_options[i], name, value);
 }
 
 /* A data set in place of those there were; how images are prepared stays. */
@@ -59,10 +59,11 @@ static eg_status settings_set_model(eg_experiment *e, const char *name, const ch
 {
     if (strcmp(name, "name") == 0)
         return eg_experiment_set_model(e, value);
-    if (!eg_opts_find(e->model->opts, name))
-        return eg_fail(EG_ENOENT, "the model '%s' has no option '%s'", e->model->name, name);
+    if (!eg_opts_find(e->model->component.opts, name))
+        return eg_fail(EG_ENOENT, "the model '%s' has no option '%s'", e->model->component.name,
+                       name);
     e->layers.n = 0; /* where they stood; whoever read them from a file tells it anew */
-    EG_TRY(eg_opts_set(e->model->opts, e->model_options, name, value));
+    EG_TRY(eg_opts_set(e->model->component.opts, e->model_options, name, value));
     return e->model->settle ? e->model->settle(e->model_options) : EG_OK;
 }
 
@@ -138,16 +139,15 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
     if (strcmp(head, "scenario") == 0)
         return eg_spec_set(e->spec, strcmp(name, "partition.kind") == 0 ? "partition" : name,
                            value);
-    for (size_t i = 0; eg_sections[i].name; i++)
-        if (strcmp(eg_sections[i].name, head) == 0)
-            return eg_opts_set(eg_sections[i].opts, (char *)e + eg_sections[i].offset, name,
-                               value);
+    for (const eg_section *const *s = eg_sections; *s; s++)
+        if (strcmp((*s)->component.name, head) == 0)
+            return eg_opts_set((*s)->component.opts, (char *)e + (*s)->offset, name, value);
     return settings_set_part(e, head, name, value);
 }
 
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value)
 {
-    return eg_hint_setting(settings_set(e, key, value), e, key, value);
+    return eg_hint_setting(settings_set(e, key, value), e, key);
 }
 
 static bool settings_is_text(const eg_opt *opts, const char *name)
@@ -168,13 +168,13 @@ bool eg_setting_is_text(const char *key)
     if (strcmp(head, "data") == 0) {
         text = settings_is_text(eg_settings_of_data, name);
         for (const eg_dataset *const *d = eg_datasets; *d; d++)
-            text |= settings_is_text((*d)->opts, name);
+            text |= settings_is_text((*d)->component.opts, name);
     }
     for (const eg_model *const *m = eg_models; *m && strcmp(head, "model") == 0; m++)
-        text |= settings_is_text((*m)->opts, name);
-    for (size_t i = 0; eg_sections[i].name; i++)
-        text |= strcmp(head, eg_sections[i].name) == 0 &&
-                settings_is_text(eg_sections[i].opts, name);
+        text |= settings_is_text((*m)->component.opts, name);
+    for (const eg_section *const *s = eg_sections; *s; s++)
+        text |= strcmp(head, (*s)->component.name) == 0 &&
+                settings_is_text((*s)->component.opts, name);
     const eg_method *m = eg_method_find(head);
     return text || (m && settings_is_text(m->opts, name));
 }

@@ -13,11 +13,9 @@ const eg_method *const eg_methods[] = {
 #undef X
     NULL,
 };
+const eg_family eg_method_family = {"methods", "method", eg_methods};
 
 const eg_method *eg_method_find(const char *word)
 {
-    for (const eg_method *const *m = eg_methods; *m; m++)
-        if (eg_name_equal((*m)->name, word))
-            return *m;
-    return NULL;
+    return (const eg_method *)eg_family_find(&eg_method_family, word);
 }

@@ -18,8 +18,7 @@ static bool aa(const eg_record *r, const eg_record *reference, int64_t who, doub
 }
 
 const eg_metric eg_metric_aa = {
-    .name = "aa",
-    .help = "average accuracy: the mean of acc_t over rounds",
+    .component = {"aa", "average accuracy: the mean of acc_t over rounds", 0, NULL},
     .formula = "AA = 1/T sum over rounds t of Acc^t",
     .of_clients = true,
     .value = aa,

@@ -11,8 +11,7 @@ static bool acc_final(const eg_record *r, const eg_record *reference, int64_t wh
 }
 
 const eg_metric eg_metric_acc_final = {
-    .name = "acc_final",
-    .help = "final accuracy",
+    .component = {"acc_final", "final accuracy", 0, NULL},
     .formula = "Acc_T = 1/T sum over tasks j of a[T][j]; a[i][j] is the accuracy on task j "
                "after task i",
     .value = acc_final,

@@ -19,8 +19,7 @@ static bool acc_last_ten(const eg_record *r, const eg_record *reference, int64_t
 }
 
 const eg_metric eg_metric_acc_last_ten = {
-    .name = "acc_last_ten",
-    .help = "accuracy in the last ten rounds",
+    .component = {"acc_last_ten", "accuracy in the last ten rounds", 0, NULL},
     .formula = "mean of Acc over the last ten rounds, as far as it was measured (eval.every); "
                "tests of eval.samples and full ones are not mixed",
     .value = acc_last_ten,

@@ -11,8 +11,8 @@ static bool acc_t(const eg_record *r, const eg_record *reference, int64_t who, d
 }
 
 const eg_metric eg_metric_acc_t = {
-    .name = "acc_t",
-    .help = "clients' accuracy on all they have met, weighted by samples met",
+    .component = {"acc_t", "clients' accuracy on all they have met, weighted by samples met", 0,
+                  NULL},
     .formula = "Acc^t = sum over clients c of n_c a_c / sum of n_c; a_c: on the cumulative "
                "test set, n_c: samples met",
     .of_clients = true,

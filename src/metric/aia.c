@@ -18,8 +18,7 @@ static bool aia(const eg_record *r, const eg_record *reference, int64_t who, dou
 }
 
 const eg_metric eg_metric_aia = {
-    .name = "aia",
-    .help = "average incremental accuracy",
+    .component = {"aia", "average incremental accuracy", 0, NULL},
     .formula = "AIA = 1/T sum over i of Acc_i, Acc_i = 1/i sum over j <= i of a[i][j]",
     .value = aia,
 };

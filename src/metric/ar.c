@@ -19,8 +19,7 @@ static bool ar(const eg_record *r, const eg_record *reference, int64_t who, doub
 }
 
 const eg_metric eg_metric_ar = {
-    .name = "ar",
-    .help = "average regret against the centralized run",
+    .component = {"ar", "average regret against the centralized run", 0, NULL},
     .formula = "AR = 1/T sum over rounds t of Acc^t of centralized - Acc^t",
     .of_clients = true,
     .needs_reference = true,

@@ -23,8 +23,7 @@ static bool bwt(const eg_record *r, const eg_record *reference, int64_t who, dou
 }
 
 const eg_metric eg_metric_bwt = {
-    .name = "bwt",
-    .help = "backward transfer",
+    .component = {"bwt", "backward transfer", 0, NULL},
     .formula = "BWT = 1/(T-1) sum over j < T of a[T][j] - a[j][j]; 0 if T = 1",
     .value = bwt,
 };

@@ -14,8 +14,7 @@ static bool client_mean(const eg_record *r, const eg_record *reference, int64_t 
 }
 
 const eg_metric eg_metric_client_mean = {
-    .name = "client_mean",
-    .help = "mean of the clients' final accuracies",
+    .component = {"client_mean", "mean of the clients' final accuracies", 0, NULL},
     .formula = "mean over clients c of Acc_T of client c",
     .of_clients = true,
     .value = client_mean,

@@ -13,9 +13,10 @@ static bool client_sd(const eg_record *r, const eg_record *reference, int64_t wh
 }
 
 const eg_metric eg_metric_client_sd = {
-    .name = "client_sd",
-    .help = "standard deviation of the clients' "
-            "final accuracies",
+    .component = {"client_sd",
+                  "standard deviation of the clients' "
+                  "final accuracies",
+                  0, NULL},
     .formula = "sqrt(1/n sum over clients c of (Acc_T of c - client_mean)^2)",
     .of_clients = true,
     .value = client_sd,

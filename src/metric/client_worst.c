@@ -14,8 +14,7 @@ static bool client_worst(const eg_record *r, const eg_record *reference, int64_t
 }
 
 const eg_metric eg_metric_client_worst = {
-    .name = "client_worst",
-    .help = "least of the clients' final accuracies",
+    .component = {"client_worst", "least of the clients' final accuracies", 0, NULL},
     .formula = "min over clients c of Acc_T of client c",
     .of_clients = true,
     .value = client_worst,

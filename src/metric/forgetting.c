@@ -11,8 +11,8 @@ static bool forgetting(const eg_record *r, const eg_record *reference, int64_t w
 }
 
 const eg_metric eg_metric_forgetting = {
-    .name = "forgetting",
-    .help = "forgetting, the best taken from the task's own row on",
+    .component = {"forgetting", "forgetting, the best taken from the task's own row on", 0,
+                  NULL},
     .formula =
         "F = 1/(T-1) sum over j < T of (max over j <= i < T of a[i][j]) - a[T][j]; 0 if T = 1",
     .value = forgetting,

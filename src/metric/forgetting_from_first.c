@@ -12,8 +12,8 @@ static bool forgetting_from_first(const eg_record *r, const eg_record *reference
 }
 
 const eg_metric eg_metric_forgetting_from_first = {
-    .name = "forgetting_from_first",
-    .help = "forgetting, the best taken from the first row on",
+    .component = {"forgetting_from_first", "forgetting, the best taken from the first row on",
+                  0, NULL},
     .formula =
         "F = 1/(T-1) sum over j < T of (max over 1 <= i < T of a[i][j]) - a[T][j]; 0 if T = 1",
     .value = forgetting_from_first,

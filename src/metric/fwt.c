@@ -22,8 +22,7 @@ static bool fwt(const eg_record *r, const eg_record *reference, int64_t who, dou
 }
 
 const eg_metric eg_metric_fwt = {
-    .name = "fwt",
-    .help = "forward transfer",
+    .component = {"fwt", "forward transfer", 0, NULL},
     .formula = "FWT = 1/(T-1) sum over j > 1 of a[j-1][j] - a[0][j]; a[0] is the untrained "
                "model; 0 if T = 1",
     .value = fwt,

@@ -271,8 +271,8 @@ static void test_every_metric_is_named_and_explained(void **state)
 {
     (void)state;
     for (const eg_metric *const *m = eg_metrics; *m; m++) {
-        assert_ptr_equal(eg_metric_find((*m)->name), *m);
-        assert_true(strlen((*m)->help) > 0 && strlen((*m)->formula) > 0);
+        assert_ptr_equal(eg_metric_find((*m)->component.name), *m);
+        assert_true(strlen((*m)->component.help) > 0 && strlen((*m)->formula) > 0);
     }
     assert_null(eg_metric_find("nothing"));
 }

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <engram/metric.h>
-#include <engram/opt.h>
 
 #include "base/base.h"
 
@@ -20,13 +19,11 @@ const eg_metric *const eg_metrics[] = {
     NULL,
 };
 // clang-format on
+const eg_family eg_metric_family = {"metrics", "metric", eg_metrics};
 
-const eg_metric *eg_metric_find(const char *name)
+const eg_metric *eg_metric_find(const char *word)
 {
-    for (const eg_metric *const *m = eg_metrics; *m; m++)
-        if (eg_name_equal((*m)->name, name))
-            return *m;
-    return NULL;
+    return (const eg_metric *)eg_family_find(&eg_metric_family, word);
 }
 
 eg_status eg_metric_value(const eg_metric *m, const eg_record *r, const eg_record *reference,
@@ -35,10 +32,10 @@ eg_status eg_metric_value(const eg_metric *m, const eg_record *r, const eg_recor
     *out = 0;
     if (m->needs_reference && !reference)
         return eg_fail(EG_EINVAL, "%s needs the record of a second run, 'centralized'",
-                       m->name);
+                       m->component.name);
     if (!m->value(r, reference, who, out)) {
         *out = 0;
-        return eg_fail(EG_ENOENT, "%s has no meaning for this run", m->name);
+        return eg_fail(EG_ENOENT, "%s has no meaning for this run", m->component.name);
     }
     EG_ASSERT(isfinite(*out));
     return EG_OK;

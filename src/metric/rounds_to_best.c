@@ -32,8 +32,8 @@ static bool rounds_to_best(const eg_record *r, const eg_record *reference, int64
 }
 
 const eg_metric eg_metric_rounds_to_best = {
-    .name = "rounds_to_best",
-    .help = "rounds to the best accuracy of each task, added up",
+    .component = {"rounds_to_best", "rounds to the best accuracy of each task, added up", 0,
+                  NULL},
     .formula = "sum over tasks i of the first round of i, counted from its start, with the "
                "largest Acc in i; tests of eval.samples and full ones are not mixed",
     .value = rounds_to_best,

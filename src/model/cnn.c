@@ -37,9 +37,9 @@ static eg_node *cnn_head(const void *self, eg_graph *g, eg_params *p, eg_node *f
     return eg_linear_layer(g, p, "fc2", features, classes);
 }
 
-const eg_model eg_model_cnn = {.name = "cnn",
-                               .help = "two 5x5 convolutions, max-pooling, 512 hidden units",
-                               .size = sizeof(cnn),
-                               .opts = cnn_opts,
-                               .features = cnn_features,
-                               .head = cnn_head};
+const eg_model eg_model_cnn = {
+    .component = {"cnn", "two 5x5 convolutions, max-pooling, 512 hidden units", sizeof(cnn),
+                  cnn_opts},
+    .features = cnn_features,
+    .head = cnn_head,
+};

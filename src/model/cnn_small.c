@@ -39,9 +39,9 @@ static eg_node *cnn_small_head(const void *self, eg_graph *g, eg_params *p, eg_n
     return eg_linear_layer(g, p, "fc2", features, classes);
 }
 
-const eg_model eg_model_cnn_small = {.name = "cnn_small",
-                                     .help = "Fed-A-GEM's MNIST network with dropout",
-                                     .size = sizeof(cnn_small),
-                                     .opts = cnn_small_opts,
-                                     .features = cnn_small_features,
-                                     .head = cnn_small_head};
+const eg_model eg_model_cnn_small = {
+    .component = {"cnn_small", "Fed-A-GEM's MNIST network with dropout", sizeof(cnn_small),
+                  cnn_small_opts},
+    .features = cnn_small_features,
+    .head = cnn_small_head,
+};

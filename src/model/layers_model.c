@@ -258,11 +258,10 @@ static eg_node *layers_head(const void *self, eg_graph *g, eg_params *p, eg_node
     return eg_linear_layer_of(g, p, name, features, &spec);
 }
 
-const eg_model eg_model_layers = {.name = "layers",
-                                  .help = "a network given as a list of layers",
-                                  .size = sizeof(layers),
-                                  .opts = layers_opts,
-                                  .settle = layers_settle,
-                                  .locate = layers_locate,
-                                  .features = layers_features,
-                                  .head = layers_head};
+const eg_model eg_model_layers = {
+    .component = {"layers", "a network given as a list of layers", sizeof(layers), layers_opts},
+    .settle = layers_settle,
+    .locate = layers_locate,
+    .features = layers_features,
+    .head = layers_head,
+};

@@ -325,7 +325,7 @@ static void test_first_values_are_chosen_for_body_and_head(void **state)
 static void test_the_help_names_every_kind(void **state)
 {
     (void)state;
-    const eg_opt *o = eg_opts_find(eg_model_find("layers")->opts, "layers");
+    const eg_opt *o = eg_opts_find(eg_model_find("layers")->component.opts, "layers");
     eg_layer_list list;
     assert_int_equal(eg_layers_parse("[x]", &list), EG_EINVAL);
     char names[512];

@@ -34,9 +34,9 @@ static eg_node *mlp_head(const void *self, eg_graph *g, eg_params *p, eg_node *f
     return eg_linear_layer(g, p, "head", features, classes);
 }
 
-const eg_model eg_model_mlp = {.name = "mlp",
-                               .help = "multi-layer perceptron; depth 0 is logistic regression",
-                               .size = sizeof(mlp),
-                               .opts = mlp_opts,
-                               .head = mlp_head,
-                               .features = mlp_features};
+const eg_model eg_model_mlp = {
+    .component = {"mlp", "multi-layer perceptron; depth 0 is logistic regression", sizeof(mlp),
+                  mlp_opts},
+    .head = mlp_head,
+    .features = mlp_features,
+};

@@ -39,8 +39,8 @@ static void test_descriptors_are_named_as_listed(void **state)
     (void)state;
     size_t n = 0;
     for (; eg_models[n]; n++) {
-        assert_string_equal(eg_models[n]->name, listed[n]);
-        assert_true(strlen(eg_models[n]->help) > 5);
+        assert_string_equal(eg_models[n]->component.name, listed[n]);
+        assert_true(strlen(eg_models[n]->component.help) > 5);
         assert_non_null(eg_models[n]->features);
         assert_non_null(eg_models[n]->head);
         assert_ptr_equal(eg_model_find(listed[n]), eg_models[n]);
@@ -48,29 +48,6 @@ static void test_descriptors_are_named_as_listed(void **state)
     assert_null(listed[n]);
     assert_ptr_equal(eg_model_find("resnet18-thin"), eg_model_find("resnet18_thin"));
     assert_null(eg_model_find("resnet"));
-}
-
-/* Every default must be a value that the option's own setter takes. */
-static void check_options(const eg_model *m)
-{
-    assert_true((m->opts == NULL) == (m->size == 0));
-    void *self = calloc(1, m->size + 1);
-    assert_non_null(self);
-    eg_opts_init(m->opts, self);
-    for (const eg_opt *o = m->opts; o && o->name; o++) {
-        char text[EG_OPT_TEXT_SIZE];
-        eg_opt_print(o, self, text);
-        assert_ok(eg_opts_set(m->opts, self, o->name, text));
-        assert_true(strlen(o->help) > 2 && o->offset < m->size);
-    }
-    free(self);
-}
-
-static void test_options_have_defaults_within_their_ranges(void **state)
-{
-    (void)state;
-    for (size_t i = 0; eg_models[i]; i++)
-        check_options(eg_models[i]);
 }
 
 static void test_parameters_are_counted(void **state)
@@ -108,7 +85,7 @@ static void test_logits_are_a_row_of_classes_for_each_sample(void **state)
     (void)state;
     for (size_t i = 0; eg_models[i]; i++)
         for (int64_t batch = 1; batch <= 5; batch += 4) {
-            eg_net_spec s = small_spec(eg_models[i]->name);
+            eg_net_spec s = small_spec(eg_models[i]->component.name);
             eg_net *net = open_net(s);
             eg_graph *g;
             assert_ok(eg_graph_new(&g));
@@ -213,7 +190,7 @@ static void test_first_values_are_those_of_pytorch(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++) {
-        eg_net *net = open_net(small_spec(eg_models[i]->name));
+        eg_net *net = open_net(small_spec(eg_models[i]->component.name));
         const eg_params *p = eg_net_params(net);
         float *value = NULL, *untrained = NULL;
         assert_ok(eg_params_alloc(p, &value));
@@ -290,12 +267,12 @@ static void test_the_eval_form_differs_by_dropout_and_batch_norm_alone(void **st
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++) {
-        eg_net *net = open_net(small_spec(eg_models[i]->name));
+        eg_net *net = open_net(small_spec(eg_models[i]->component.name));
         eg_node *trained, *evaluated;
         eg_graph *train = record_form(net, true, &trained);
         eg_graph *eval = record_form(net, false, &evaluated);
         if (!same_form(trained, evaluated))
-            fail_msg("%s: its two forms differ by more", eg_models[i]->name);
+            fail_msg("%s: its two forms differ by more", eg_models[i]->component.name);
         for (size_t k = 0; k < eval->n_nodes; k++) /* no masks, no moving state */
             assert_true(!eval->nodes[k]->op->impure || eval->nodes[k]->op == &eg_op_input);
         eg_graph_free(train);
@@ -351,7 +328,7 @@ static void test_every_model_learns_eight_examples_by_heart(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++)
-        check_learning(eg_models[i]->name);
+        check_learning(eg_models[i]->component.name);
 }
 
 int main(int argc, char **argv)
@@ -360,7 +337,6 @@ int main(int argc, char **argv)
         return ISA_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors_are_named_as_listed),
-        cmocka_unit_test(test_options_have_defaults_within_their_ranges),
         cmocka_unit_test(test_parameters_are_counted),
         cmocka_unit_test(test_logits_are_a_row_of_classes_for_each_sample),
         cmocka_unit_test(test_inputs_that_do_not_fit_are_said_with_their_numbers),

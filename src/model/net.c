@@ -18,6 +18,12 @@ const eg_model *const eg_models[] = {
 #undef X
     NULL,
 };
+const eg_family eg_model_family = {"models", "model", eg_models};
+
+const eg_model *eg_model_find(const char *word)
+{
+    return (const eg_model *)eg_family_find(&eg_model_family, word);
+}
 
 struct eg_net {
     const eg_model *model;
@@ -26,14 +32,6 @@ struct eg_net {
     eg_params *params;
     int64_t n_features;
 };
-
-const eg_model *eg_model_find(const char *name)
-{
-    for (const eg_model *const *m = eg_models; *m; m++)
-        if (eg_name_equal((*m)->name, name))
-            return *m;
-    return NULL;
-}
 
 /* The length of the first "name=value": up to a blank that no bracket encloses. */
 static size_t net_pair_length(const char *text)
@@ -55,7 +53,7 @@ static eg_status net_set_pair(const eg_model *m, void *options, const char *text
     if (!value)
         return eg_fail(EG_EINVAL, "'%s' is not name=value", pair);
     *value++ = 0;
-    return eg_opts_set(m->opts, options, pair, value);
+    return eg_opts_set(m->component.opts, options, pair, value);
 }
 
 eg_status eg_model_set(const eg_model *m, void *options, const char *text)
@@ -68,7 +66,7 @@ eg_status eg_model_set(const eg_model *m, void *options, const char *text)
     }
     if (s == EG_OK && m->settle)
         s = m->settle(options);
-    return eg_blame(s, "%s", m->name);
+    return eg_blame(s, "%s", m->component.name);
 }
 
 /* Records the net once, so that its table is complete and its shapes are known to fit. */
@@ -90,8 +88,8 @@ static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
                    strncmp(eg_error(), marks->file, strlen(marks->file)) == 0;
     if (located) /* the place in the file comes first, and the sentence has the shapes */
         return status;
-    return eg_blame(status, "%s for %lldx%lldx%lld", net->model->name, (long long)s->channels,
-                    (long long)s->height, (long long)s->width);
+    return eg_blame(status, "%s for %lldx%lldx%lld", net->model->component.name,
+                    (long long)s->channels, (long long)s->height, (long long)s->width);
 }
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
@@ -104,26 +102,25 @@ eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_n
     *out = NULL;
     const eg_model *model = eg_model_find(spec->model);
     if (!model)
-        return eg_fail(EG_ENOENT, "there is no model '%s'", spec->model);
+        return EG_ENOENT;
     if (spec->channels < 1 || spec->height < 1 || spec->width < 1 || spec->classes < 1 ||
         spec->side < 0)
         return eg_fail(EG_ESHAPE, "%s: an input of %lldx%lldx%lld for %lld classes",
-                       model->name, (long long)spec->channels, (long long)spec->height,
-                       (long long)spec->width, (long long)spec->classes);
+                       model->component.name, (long long)spec->channels,
+                       (long long)spec->height, (long long)spec->width,
+                       (long long)spec->classes);
     eg_net *net = calloc(1, sizeof *net);
     if (!net)
         return eg_fail(EG_ENOMEM, "no memory for a net");
     net->model = model;
     net->spec = *spec;
-    net->spec.model = model->name;
+    net->spec.model = model->component.name;
     net->spec.options = NULL;
-    eg_status s = eg_alloc(1, model->size, &net->options);
+    eg_status s = eg_component_new(&model->component, &net->options);
     if (s == EG_OK)
         s = eg_params_new(&net->params);
-    if (s == EG_OK) {
-        eg_opts_init(model->opts, net->options);
+    if (s == EG_OK)
         s = eg_model_set(model, net->options, spec->options ? spec->options : "");
-    }
     if (s == EG_OK && model->locate)
         model->locate(net->options, marks);
     if (s == EG_OK)

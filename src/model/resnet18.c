@@ -16,7 +16,8 @@ static eg_node *resnet18_head(const void *self, eg_graph *g, eg_params *p, eg_no
     return eg_linear_layer(g, p, "fc", features, classes);
 }
 
-const eg_model eg_model_resnet18 = {.name = "resnet18",
-                                    .help = "ResNet-18 for 32x32 images, widths 64 to 512",
-                                    .head = resnet18_head,
-                                    .features = resnet18_features};
+const eg_model eg_model_resnet18 = {
+    .component = {"resnet18", "ResNet-18 for 32x32 images, widths 64 to 512", 0, NULL},
+    .head = resnet18_head,
+    .features = resnet18_features,
+};

@@ -17,7 +17,8 @@ static eg_node *resnet18_thin_head(const void *self, eg_graph *g, eg_params *p,
     return eg_linear_layer(g, p, "fc", features, classes);
 }
 
-const eg_model eg_model_resnet18_thin = {.name = "resnet18_thin",
-                                         .help = "ResNet-18 with widths 16 to 128",
-                                         .head = resnet18_thin_head,
-                                         .features = resnet18_thin_features};
+const eg_model eg_model_resnet18_thin = {
+    .component = {"resnet18_thin", "ResNet-18 with widths 16 to 128", 0, NULL},
+    .head = resnet18_thin_head,
+    .features = resnet18_thin_features,
+};

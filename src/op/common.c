@@ -5,22 +5,20 @@
 
 #include <string.h>
 
-const eg_op_entry eg_ops[] = {
-#define X(name, args, help) {&eg_op_##name, help},
+// clang-format off
+#define X(name, args, help) \
+    static const eg_op_entry common_##name = {{#name, help, 0, NULL}, &eg_op_##name};
 #include <engram/op.inc>
 #undef X
-    {NULL, NULL},
+
+const eg_op_entry *const eg_ops[] = {
+#define X(name, args, help) &common_##name,
+#include <engram/op.inc>
+#undef X
+    NULL,
 };
-
-const char *eg_op_name(size_t i)
-{
-    return i < sizeof eg_ops / sizeof *eg_ops && eg_ops[i].op ? eg_ops[i].op->name : NULL;
-}
-
-const char *eg_op_help(size_t i)
-{
-    return i < sizeof eg_ops / sizeof *eg_ops ? eg_ops[i].help : NULL;
-}
+// clang-format on
+const eg_family eg_op_family = {"ops", "op", eg_ops};
 
 void eg_reference_map(const eg_node *y, const double *x, double *out, double (*f)(double))
 {

@@ -14,12 +14,12 @@
 #include <engram/op.inc>
 #undef X
 
-/* Every op of the list, NULL at the end, with its help text beside it. */
+/* Every op of the list, NULL at the end. */
 typedef struct eg_op_entry {
+    eg_component component; /* without options */
     const eg_op *op;
-    const char *help;
 } eg_op_entry;
-extern const eg_op_entry eg_ops[];
+extern const eg_op_entry *const eg_ops[];
 
 /* The reference form of y[i] = f(x[i]). */
 void eg_reference_map(const eg_node *y, const double *x, double *out, double (*f)(double));

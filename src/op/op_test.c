@@ -238,12 +238,12 @@ static void test_every_gradient_rule_agrees_with_differences(void **state)
 {
     (void)state;
     probe p;
-    for (const eg_op_entry *e = eg_ops; e->op; e++)
-        for (int i = 0; probe_open(&p, e->op, i, EG_ROWMAJOR); i++) {
+    for (const eg_op_entry *const *e = eg_ops; *e; e++)
+        for (int i = 0; probe_open(&p, (*e)->op, i, EG_ROWMAJOR); i++) {
             if (has_gradient(&p)) {
                 double gap = first_order_gap(&p);
                 if (!(gap <= 1e-6))
-                    fail_msg("%s, sample %d: gradient off by %g", e->op->name, i, gap);
+                    fail_msg("%s, sample %d: gradient off by %g", (*e)->op->name, i, gap);
             }
             eg_graph_free(p.g);
         }
@@ -252,13 +252,13 @@ static void test_every_gradient_rule_agrees_with_differences(void **state)
 static void test_every_op_has_samples(void **state)
 {
     (void)state;
-    for (const eg_op_entry *e = eg_ops; e->op; e++) {
-        assert_non_null(e->op->sample);
+    for (const eg_op_entry *const *e = eg_ops; *e; e++) {
+        assert_non_null((*e)->op->sample);
         probe p;
-        if (!probe_open(&p, e->op, 0, EG_ROWMAJOR))
-            fail_msg("%s has no sample", e->op->name);
+        if (!probe_open(&p, (*e)->op, 0, EG_ROWMAJOR))
+            fail_msg("%s has no sample", (*e)->op->name);
         eg_graph_free(p.g);
-        assert_true(strlen(e->help) > 5);
+        assert_true(strlen((*e)->component.help) > 5);
     }
 }
 
@@ -313,14 +313,14 @@ static void test_second_derivatives_agree_with_differences(void **state)
 {
     (void)state;
     probe p;
-    for (const eg_op_entry *e = eg_ops; e->op; e++)
-        for (int i = 0; probe_open(&p, e->op, i, EG_ROWMAJOR); i++) {
+    for (const eg_op_entry *const *e = eg_ops; *e; e++)
+        for (int i = 0; probe_open(&p, (*e)->op, i, EG_ROWMAJOR); i++) {
             double gap = 0;
             if (has_gradient(&p) && !second_order_gap(&p, &gap) &&
-                needs_second_order(e->op->name))
-                fail_msg("%s has no second derivative: %s", e->op->name, eg_error());
+                needs_second_order((*e)->op->name))
+                fail_msg("%s has no second derivative: %s", (*e)->op->name, eg_error());
             if (!(gap <= 1e-6))
-                fail_msg("%s, sample %d: second derivative off by %g", e->op->name, i, gap);
+                fail_msg("%s, sample %d: second derivative off by %g", (*e)->op->name, i, gap);
             eg_graph_free(p.g);
         }
 }
@@ -328,8 +328,8 @@ static void test_second_derivatives_agree_with_differences(void **state)
 static void check_kernels(eg_layout layout)
 {
     probe p;
-    for (const eg_op_entry *e = eg_ops; e->op; e++)
-        for (int i = 0; probe_open(&p, e->op, i, layout); i++) {
+    for (const eg_op_entry *const *e = eg_ops; *e; e++)
+        for (int i = 0; probe_open(&p, (*e)->op, i, layout); i++) {
             eg_node *nodes[MAX_LEAVES + 1] = {p.y};
             size_t n = 1;
             if (has_gradient(&p)) {
@@ -339,7 +339,7 @@ static void check_kernels(eg_layout layout)
             for (int end = 0; end < 2; end++) {
                 double gap = kernel_gap(&p, n, nodes, end);
                 if (!(gap <= 2e-5))
-                    fail_msg("%s, sample %d: kernel off by %g", e->op->name, i, gap);
+                    fail_msg("%s, sample %d: kernel off by %g", (*e)->op->name, i, gap);
             }
             eg_graph_free(p.g);
         }
@@ -377,16 +377,16 @@ static void test_a_broken_rule_is_seen_for_every_op(void **state)
     (void)state;
     probe p;
     int broken = 0;
-    for (const eg_op_entry *e = eg_ops; e->op; e++) {
-        if (!e->op->vjp || !probe_open(&p, e->op, 0, EG_ROWMAJOR))
+    for (const eg_op_entry *const *e = eg_ops; *e; e++) {
+        if (!(*e)->op->vjp || !probe_open(&p, (*e)->op, 0, EG_ROWMAJOR))
             continue;
-        if (p.y->op == e->op && p.n_leaves) {
-            eg_op wrong = *e->op;
-            broken_original = e->op;
+        if (p.y->op == (*e)->op && p.n_leaves) {
+            eg_op wrong = *(*e)->op;
+            broken_original = (*e)->op;
             wrong.vjp = broken_vjp;
             p.y->op = &wrong;
             if (!(first_order_gap(&p) > 1e-6))
-                fail_msg("%s: a rule off by a thousandth passes", e->op->name);
+                fail_msg("%s: a rule off by a thousandth passes", (*e)->op->name);
             broken++;
         }
         eg_graph_free(p.g);

@@ -14,9 +14,8 @@ static void adam_run(const void *self, float *w, float *const *slots, const floa
     eg_kernels_get()->adam(w, slots[0], slots[1], g, &s, n);
 }
 
-const eg_optim eg_optim_adam = {.name = "adam",
-                                .help = "Adam; decay is part of the gradient",
-                                .size = sizeof(adam),
-                                .opts = adam_opts,
-                                .n_slots = 2,
-                                .step = adam_run};
+const eg_optim eg_optim_adam = {
+    .component = {"adam", "Adam; decay is part of the gradient", sizeof(adam), adam_opts},
+    .n_slots = 2,
+    .step = adam_run,
+};

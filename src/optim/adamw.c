@@ -14,9 +14,8 @@ static void adamw_run(const void *self, float *w, float *const *slots, const flo
     eg_kernels_get()->adamw(w, slots[0], slots[1], g, &s, n);
 }
 
-const eg_optim eg_optim_adamw = {.name = "adamw",
-                                 .help = "Adam; decay scales the weights apart",
-                                 .size = sizeof(adam),
-                                 .opts = adamw_opts,
-                                 .n_slots = 2,
-                                 .step = adamw_run};
+const eg_optim eg_optim_adamw = {
+    .component = {"adamw", "Adam; decay scales the weights apart", sizeof(adam), adamw_opts},
+    .n_slots = 2,
+    .step = adamw_run,
+};

@@ -18,6 +18,12 @@ const eg_optim *const eg_optims[] = {
 #undef X
     NULL,
 };
+const eg_family eg_optim_family = {"optimisers", "optimiser", eg_optims};
+
+const eg_optim *eg_optim_find(const char *word)
+{
+    return (const eg_optim *)eg_family_find(&eg_optim_family, word);
+}
 
 enum { OPTIMIZER_SLOTS = 2 };
 
@@ -29,34 +35,25 @@ struct eg_optimizer {
     int64_t t;
 };
 
-const eg_optim *eg_optim_find(const char *name)
-{
-    for (const eg_optim *const *o = eg_optims; *o; o++)
-        if (eg_name_equal((*o)->name, name))
-            return *o;
-    return NULL;
-}
-
 eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out)
 {
     *out = NULL;
     const eg_optim *kind = eg_optim_find(name);
     if (!kind)
-        return eg_fail(EG_ENOENT, "there is no optimiser '%s'", name);
+        return EG_ENOENT;
     EG_ASSERT(kind->n_slots <= OPTIMIZER_SLOTS);
     eg_optimizer *o = calloc(1, sizeof *o);
     if (!o)
         return eg_fail(EG_ENOMEM, "no memory for an optimiser");
     o->kind = kind;
     o->n = n;
-    eg_status s = eg_alloc(1, kind->size, &o->options);
+    eg_status s = eg_component_new(&kind->component, &o->options);
     for (int i = 0; i < kind->n_slots && s == EG_OK; i++)
         s = eg_alloc(n, sizeof(float), &o->slots[i]);
     if (s != EG_OK) {
         eg_optimizer_free(o);
         return s;
     }
-    eg_opts_init(kind->opts, o->options);
     *out = o;
     return EG_OK;
 }
@@ -73,7 +70,8 @@ void eg_optimizer_free(eg_optimizer *o)
 
 eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *value)
 {
-    return eg_blame(eg_opts_set(o->kind->opts, o->options, option, value), "%s", o->kind->name);
+    return eg_blame(eg_opts_set(o->kind->component.opts, o->options, option, value), "%s",
+                    o->kind->component.name);
 }
 
 void eg_optimizer_step(eg_optimizer *o, float *w, const float *g)

@@ -21,8 +21,8 @@ static void walk(eg_optimizer *o, float w[N], int from, int to)
 static eg_optimizer *make(const eg_optim *kind)
 {
     eg_optimizer *o;
-    assert_ok(eg_optimizer_new(kind->name, N, &o));
-    if (strcmp(kind->name, "sgd") == 0)
+    assert_ok(eg_optimizer_new(kind->component.name, N, &o));
+    if (strcmp(kind->component.name, "sgd") == 0)
         assert_ok(eg_optimizer_set(o, "momentum", "0.9"));
     return o;
 }

@@ -25,9 +25,8 @@ static void sgd_step(const void *self, float *w, float *const *slots, const floa
                           (float)s->weight_decay, n);
 }
 
-const eg_optim eg_optim_sgd = {.name = "sgd",
-                               .help = "stochastic gradient descent with momentum",
-                               .size = sizeof(sgd),
-                               .opts = sgd_opts,
-                               .n_slots = 1,
-                               .step = sgd_step};
+const eg_optim eg_optim_sgd = {
+    .component = {"sgd", "stochastic gradient descent with momentum", sizeof(sgd), sgd_opts},
+    .n_slots = 1,
+    .step = sgd_step,
+};

@@ -150,7 +150,8 @@ static void test_every_metric_is_in_the_summary(void **state)
 {
     (void)state;
     for (const eg_metric *const *m = eg_metrics; *m; m++)
-        assert_string_equal(eg_summary_name(eg_summary_find((*m)->name)), (*m)->name);
+        assert_string_equal(eg_summary_name(eg_summary_find((*m)->component.name)),
+                            (*m)->component.name);
     assert_int_equal(eg_summary_find("beauty"), EG_SUMMARY_N);
 }
 

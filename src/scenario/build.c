@@ -119,7 +119,7 @@ static eg_status build_split(eg_scenario *s, const void *self)
     build_works(s, works);
     eg_deal split = {
         .scenario = s,
-        .name = s->partition->name,
+        .name = s->partition->component.name,
         .seed = s->seed,
         .n_clients = s->n_clients,
         .n_tasks = s->n_parts,
@@ -245,8 +245,8 @@ static eg_status build_sources(eg_scenario *s, const eg_labels *sources, size_t 
     if (n == 0)
         return eg_fail(EG_EINVAL, "data: a scenario needs a data source");
     if (n > 1 && !s->kind->many_sources)
-        return eg_fail(EG_EINVAL, "data: scenario '%s' has one source, not %zu", s->kind->name,
-                       n);
+        return eg_fail(EG_EINVAL, "data: scenario '%s' has one source, not %zu",
+                       s->kind->component.name, n);
     s->n_sources = n;
     EG_TRY(eg_build_alloc(s, (int64_t)n, sizeof *s->sources, &s->sources));
     EG_TRY(eg_build_alloc(s, (int64_t)n, sizeof *s->tests, &s->tests));
@@ -265,7 +265,7 @@ static eg_status build_clients(eg_scenario *s)
     if (s->common.join > 0 && !(s->kind->offers & EG_OFFERS_COMMON_TASKS))
         return eg_fail(EG_EINVAL,
                        "join: scenario '%s' has no common task boundaries to join at",
-                       s->kind->name);
+                       s->kind->component.name);
     if (s->n_clients > INT32_MAX || s->n_clients * s->n_tasks > (int64_t)1 << 28)
         return eg_fail(EG_EINVAL, "clients: %lld with %lld tasks each are too many",
                        (long long)s->n_clients, (long long)s->n_tasks);
@@ -316,7 +316,7 @@ eg_status eg_scenario_new(const eg_spec *spec, uint64_t seed, const eg_labels *s
         *out = s;
     else
         eg_scenario_free(s);
-    return eg_blame(status, "scenario '%s'", spec->kind->name);
+    return eg_blame(status, "scenario '%s'", spec->kind->component.name);
 }
 
 void eg_scenario_free(eg_scenario *s)

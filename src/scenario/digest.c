@@ -133,7 +133,8 @@ eg_status eg_scenario_describe(const eg_scenario *s, eg_text_sink sink, void *to
     digest_put(o,
                "engram scenario 1\nkind %s\nclients %" PRId64 "\ntasks %" PRId64
                "\nrounds %" PRId64 "\noffers %u\npad %" PRId64 "\n",
-               s->kind->name, s->n_clients, s->n_tasks, s->n_rounds, s->offers, s->common.pad);
+               s->kind->component.name, s->n_clients, s->n_tasks, s->n_rounds, s->offers,
+               s->common.pad);
     digest_tasks(o, s);
     for (int64_t c = 0; c < s->n_clients; c++)
         digest_client(o, s, c);

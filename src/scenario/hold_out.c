@@ -138,7 +138,7 @@ eg_status eg_build_hold_out(eg_scenario *s, double share)
         return eg_fail(EG_ENOTSUP,
                        "validation: partition '%s' deals samples by their places, so none can "
                        "be held out",
-                       s->partition->name);
+                       s->partition->component.name);
     eg_status status = hold_out_all(&h, s);
     for (size_t i = 0; h.fate && i < s->n_sources; i++)
         free(h.fate[i]);

@@ -28,9 +28,7 @@ typedef struct eg_deal {
 } eg_deal;
 
 typedef struct eg_partition {
-    const char *name, *help;
-    const eg_opt *opts;
-    size_t size;
+    eg_component component;
     bool own_classes; /* clients draw the classes of their tasks: eg_deal_own */
     bool ordered;     /* lists are kept as given; else each is shuffled in the end */
     eg_status (*split)(const void *self, eg_deal *s);

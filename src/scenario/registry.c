@@ -26,19 +26,5 @@ const eg_partition *const eg_partitions[] = {
 };
 // clang-format on
 
-bool eg_scenario_kind(size_t i, eg_member *out)
-{
-    if (i >= sizeof eg_kinds / sizeof *eg_kinds - 1)
-        return false;
-    *out = (eg_member){eg_kinds[i]->name, eg_kinds[i]->help, eg_kinds[i]->opts};
-    return true;
-}
-
-bool eg_scenario_partition(size_t i, eg_member *out)
-{
-    if (i >= sizeof eg_partitions / sizeof *eg_partitions - 1)
-        return false;
-    const eg_partition *p = eg_partitions[i];
-    *out = (eg_member){p->name, p->help, p->opts};
-    return true;
-}
+const eg_family eg_kind_family = {"scenarios", "scenario", eg_kinds};
+const eg_family eg_partition_family = {"partitioners", "partitioner", eg_partitions};

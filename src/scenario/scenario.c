@@ -8,7 +8,7 @@
 
 const char *eg_scenario_name(const eg_scenario *s)
 {
-    return s->kind->name;
+    return s->kind->component.name;
 }
 
 unsigned eg_scenario_offers(const eg_scenario *s)
@@ -63,7 +63,7 @@ eg_status eg_scenario_require(const eg_scenario *s, const char *who, unsigned ne
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (needs & words[i].flag & ~s->offers)
             return eg_fail(EG_ENOTSUP, "%s needs %s; scenario '%s' %s", who, words[i].need,
-                           s->kind->name, words[i].lack);
+                           s->kind->component.name, words[i].lack);
     return EG_OK;
 }
 

@@ -60,9 +60,7 @@ typedef struct eg_by_class {
 } eg_by_class;
 
 typedef struct eg_kind {
-    const char *name, *help;
-    const eg_opt *opts;
-    size_t size;
+    eg_component component;
     unsigned offers;
     eg_clock clock;
     eg_order order;        /* what `order: auto` means */

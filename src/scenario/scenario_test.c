@@ -72,8 +72,8 @@ static void test_streams_repeat_for_a_seed_and_differ_for_another(void **state)
     eg_labels l = fixture_labels(20, 100, 5);
     char words[64], first[65], again[65], other[65];
     for (const eg_kind *const *k = eg_kinds; *k; k++) {
-        snprintf(words, sizeof words, "kind=%s clients=5%s", (*k)->name,
-                 strcmp((*k)->name, "realtime") == 0 ? " samples=10" : "");
+        snprintf(words, sizeof words, "kind=%s clients=5%s", (*k)->component.name,
+                 strcmp((*k)->component.name, "realtime") == 0 ? " samples=10" : "");
         digest_of(words, 0, &l, first);
         digest_of(words, 0, &l, again);
         digest_of(words, 1, &l, other);
@@ -117,16 +117,13 @@ static void test_a_description_can_be_written_out_and_set_again(void **state)
     eg_spec_free(b);
 }
 
-static void test_every_member_has_name_help_and_sane_options(void **state)
+static void test_no_option_of_a_kind_is_called_like_one_of_all(void **state)
 {
     (void)state;
-    eg_member m;
-    for (size_t i = 0; eg_scenario_kind(i, &m) || eg_scenario_partition(i, &m); i++)
-        assert_true(strlen(m.name) > 0 && strlen(m.help) > 0);
-    for (size_t i = 0; eg_scenario_kind(i, &m); i++)
-        for (const eg_opt *o = m.opts; o && o->name; o++)
-            assert_null(
-                eg_opts_find(eg_scenario_opts(), o->name)); /* no name means two things */
+    const eg_component *c;
+    for (size_t i = 0; (c = eg_family_at(&eg_kind_family, i)); i++)
+        for (const eg_opt *o = c->opts; o && o->name; o++)
+            assert_null(eg_opts_find(eg_scenario_opts(), o->name));
 }
 
 static void test_what_a_scenario_does_not_offer_is_refused_in_words(void **state)
@@ -221,7 +218,7 @@ static void test_bad_settings_and_labels_are_one_sentence(void **state)
     assert_fails(fixture_new("kind=realtime tasks=3", 0, &l, &s), EG_ENOENT,
                  "scenario 'realtime' has no option 'tasks'");
     assert_fails(fixture_new("kind=realtime partition=x", 0, &l, &s), EG_ENOENT,
-                 "partition 'x'");
+                 "partitioner 'x'");
     assert_fails(fixture_new("kind=realtime clients=0", 0, &l, &s), EG_EINVAL, "outside [1, ");
     assert_fails(fixture_new("kind=realtime", 0, &bad, &s), EG_EINVAL, "label 10 of training");
     assert_fails(fixture_new("kind=realtime", 0, &none, &s), EG_EINVAL, "no training samples");
@@ -234,7 +231,7 @@ int main(void)
         cmocka_unit_test(test_files_have_their_pinned_digests),
         cmocka_unit_test(test_streams_repeat_for_a_seed_and_differ_for_another),
         cmocka_unit_test(test_a_description_can_be_written_out_and_set_again),
-        cmocka_unit_test(test_every_member_has_name_help_and_sane_options),
+        cmocka_unit_test(test_no_option_of_a_kind_is_called_like_one_of_all),
         cmocka_unit_test(test_what_a_scenario_does_not_offer_is_refused_in_words),
         cmocka_unit_test(test_test_sets_hold_the_classes_of_their_task),
         cmocka_unit_test(test_warps_are_drawn_for_each_task),

@@ -52,35 +52,32 @@ void eg_spec_free(eg_spec *spec)
     free(spec);
 }
 
-static eg_status spec_fresh(const eg_opt *opts, size_t size, void **self)
+/* Takes a member of a family, with default options in place of what was there. */
+static eg_status spec_choose(const eg_family *family, const char *name, void **self,
+                             const eg_component **out)
 {
+    const eg_component *c = eg_family_find(family, name);
+    if (!c)
+        return EG_ENOENT;
     free(*self);
-    *self = calloc(1, size ? size : 1);
-    if (!*self)
-        return eg_fail(EG_ENOMEM, "out of memory");
-    eg_opts_init(opts, *self);
-    return EG_OK;
+    *out = c;
+    return eg_component_new(c, self);
 }
 
 static eg_status spec_set_partition(eg_spec *spec, const char *name)
 {
-    for (const eg_partition *const *p = eg_partitions; *p; p++)
-        if (eg_name_equal((*p)->name, name)) {
-            spec->partition = *p;
-            return spec_fresh((*p)->opts, (*p)->size, &spec->partition_self);
-        }
-    return eg_fail(EG_ENOENT, "there is no partition '%s'", name);
+    const eg_component *c = NULL;
+    EG_TRY(spec_choose(&eg_partition_family, name, &spec->partition_self, &c));
+    spec->partition = (const eg_partition *)c;
+    return EG_OK;
 }
 
 static eg_status spec_set_kind(eg_spec *spec, const char *name)
 {
-    for (const eg_kind *const *k = eg_kinds; *k; k++)
-        if (eg_name_equal((*k)->name, name)) {
-            spec->kind = *k;
-            EG_TRY(spec_fresh((*k)->opts, (*k)->size, &spec->kind_self));
-            return spec_set_partition(spec, (*k)->partition);
-        }
-    return eg_fail(EG_ENOENT, "there is no scenario '%s'", name);
+    const eg_component *c = NULL;
+    EG_TRY(spec_choose(&eg_kind_family, name, &spec->kind_self, &c));
+    spec->kind = (const eg_kind *)c;
+    return spec_set_partition(spec, spec->kind->partition);
 }
 
 eg_status eg_spec_set(eg_spec *spec, const char *name, const char *value)
@@ -92,14 +89,15 @@ eg_status eg_spec_set(eg_spec *spec, const char *name, const char *value)
     if (strcmp(name, "partition") == 0 || strcmp(name, "partition.kind") == 0)
         return spec_set_partition(spec, value);
     if (strncmp(name, "partition.", 10) == 0)
-        return eg_blame(
-            eg_opts_set(spec->partition->opts, spec->partition_self, name + 10, value),
-            "partition '%s'", spec->partition->name);
-    if (eg_opts_find(spec->kind->opts, name))
-        return eg_opts_set(spec->kind->opts, spec->kind_self, name, value);
+        return eg_blame(eg_opts_set(spec->partition->component.opts, spec->partition_self,
+                                    name + 10, value),
+                        "partition '%s'", spec->partition->component.name);
+    if (eg_opts_find(spec->kind->component.opts, name))
+        return eg_opts_set(spec->kind->component.opts, spec->kind_self, name, value);
     if (eg_opts_find(spec_opts, name))
         return eg_opts_set(spec_opts, &spec->common, name, value);
-    return eg_fail(EG_ENOENT, "scenario '%s' has no option '%s'", spec->kind->name, name);
+    return eg_fail(EG_ENOENT, "scenario '%s' has no option '%s'", spec->kind->component.name,
+                   name);
 }
 
 eg_status eg_spec_hold_out(eg_spec *spec, double share)
@@ -131,11 +129,11 @@ void eg_spec_each(const eg_spec *spec, eg_spec_row row, void *to)
 {
     if (!spec->kind)
         return;
-    row(to, "kind", spec->kind->name);
-    spec_rows(spec->kind->opts, spec->kind_self, "", row, to);
+    row(to, "kind", spec->kind->component.name);
+    spec_rows(spec->kind->component.opts, spec->kind_self, "", row, to);
     spec_rows(spec_opts, &spec->common, "", row, to);
-    row(to, "partition", spec->partition->name);
-    spec_rows(spec->partition->opts, spec->partition_self, "partition.", row, to);
+    row(to, "partition", spec->partition->component.name);
+    spec_rows(spec->partition->component.opts, spec->partition_self, "partition.", row, to);
 }
 
 static eg_status spec_set_node(eg_spec *spec, const eg_yaml *y, const eg_yaml_node *node,

@@ -213,9 +213,9 @@ static void test_values_that_live_together_lie_apart(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++) {
-        bool colour = strncmp(eg_models[i]->name, "resnet", 6) == 0;
+        bool colour = strncmp(eg_models[i]->component.name, "resnet", 6) == 0;
         const training_spec spec = {
-            .net = {eg_models[i]->name, colour ? 3 : 1, 28, 28, 10, NULL},
+            .net = {eg_models[i]->component.name, colour ? 3 : 1, 28, 28, 10, NULL},
             .batch = 4,
             .optimizer = "sgd",
             .rate = "0.1"};

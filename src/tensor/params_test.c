@@ -70,7 +70,7 @@ static void test_gaps_are_zero_and_stay_so_while_training(void **state)
     for (size_t i = 0; eg_optims[i]; i++) {
         const training_spec spec = {.net = {"resnet18-thin", 3, 8, 8, 3, NULL},
                                     .batch = 3,
-                                    .optimizer = eg_optims[i]->name,
+                                    .optimizer = eg_optims[i]->component.name,
                                     .rate = "0.01",
                                     .seed = 1};
         training t;

@@ -99,14 +99,14 @@ static void test_a_training_step_of_any_model_allocates_nothing(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++)
-        check_steps_allocate_nothing(eg_models[i]->name, "sgd");
+        check_steps_allocate_nothing(eg_models[i]->component.name, "sgd");
 }
 
 static void test_a_step_of_any_optimiser_allocates_nothing(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_optims[i]; i++)
-        check_steps_allocate_nothing("mlp", eg_optims[i]->name);
+        check_steps_allocate_nothing("mlp", eg_optims[i]->component.name);
 }
 
 static void record_norms(void *context, eg_graph *g, int64_t batch)
@@ -288,7 +288,7 @@ static void test_models_follow_the_arrays_they_are_bound_to(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++)
-        check_rebinding(eg_models[i]->name);
+        check_rebinding(eg_models[i]->component.name);
 }
 
 int main(void)

@@ -61,10 +61,10 @@ static eg_status async_count_stages(const void *self, eg_scenario *s)
 }
 
 const eg_kind eg_kind_async_count = {
-    .name = "async_count",
-    .help = "each client goes through its stream some samples at a time, whatever the task",
-    .opts = async_count_opts,
-    .size = sizeof(async_count),
+    .component =
+        {"async_count",
+         "each client goes through its stream some samples at a time, whatever the task",
+         sizeof(async_count), async_count_opts},
     .offers = EG_OFFERS_TASK_CLASSES,
     .clock = EG_CLOCK_USED,
     .order = EG_ORDER_NATURAL,

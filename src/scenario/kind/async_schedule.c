@@ -76,10 +76,10 @@ static eg_status async_schedule_stages(const void *self, eg_scenario *s)
 }
 
 const eg_kind eg_kind_async_schedule = {
-    .name = "async_schedule",
-    .help = "each client has its own order of tasks and boundaries; it moves on when sampled",
-    .opts = async_schedule_opts,
-    .size = sizeof(async_schedule),
+    .component =
+        {"async_schedule",
+         "each client has its own order of tasks and boundaries; it moves on when sampled",
+         sizeof(async_schedule), async_schedule_opts},
     .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_TASK_CLASSES,
     .clock = EG_CLOCK_SAMPLED,
     .order = EG_ORDER_OWN,

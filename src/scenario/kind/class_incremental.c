@@ -4,10 +4,9 @@
 #include "scenario/kind/by_class.h"
 
 const eg_kind eg_kind_class_incremental = {
-    .name = "class_incremental",
-    .help = "each task brings new classes; all clients change task together",
-    .opts = eg_by_class_opts,
-    .size = sizeof(eg_by_class_options),
+    .component = {"class_incremental",
+                  "each task brings new classes; all clients change task together",
+                  sizeof(eg_by_class_options), eg_by_class_opts},
     .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_COMMON_TASKS |
               EG_OFFERS_TASK_CLASSES,
     .clock = EG_CLOCK_ROUND,

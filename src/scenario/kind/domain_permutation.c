@@ -41,10 +41,9 @@ static eg_status domain_permutation_stages(const void *self, eg_scenario *s)
 }
 
 const eg_kind eg_kind_domain_permutation = {
-    .name = "domain_permutation",
-    .help = "each task shows all classes, their pixels in its own order",
-    .opts = domain_permutation_opts,
-    .size = sizeof(domain_permutation),
+    .component = {"domain_permutation",
+                  "each task shows all classes, their pixels in its own order",
+                  sizeof(domain_permutation), domain_permutation_opts},
     .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_COMMON_TASKS,
     .clock = EG_CLOCK_ROUND,
     .order = EG_ORDER_NATURAL,

@@ -44,10 +44,8 @@ static eg_status domain_rotation_stages(const void *self, eg_scenario *s)
 }
 
 const eg_kind eg_kind_domain_rotation = {
-    .name = "domain_rotation",
-    .help = "each task shows all classes, turned by its own angle",
-    .opts = domain_rotation_opts,
-    .size = sizeof(domain_rotation),
+    .component = {"domain_rotation", "each task shows all classes, turned by its own angle",
+                  sizeof(domain_rotation), domain_rotation_opts},
     .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_COMMON_TASKS,
     .clock = EG_CLOCK_ROUND,
     .order = EG_ORDER_NATURAL,

@@ -35,10 +35,9 @@ static eg_status domain_sources_stages(const void *self, eg_scenario *s)
 }
 
 const eg_kind eg_kind_domain_sources = {
-    .name = "domain_sources",
-    .help = "each task is a data source of its own, with the same classes",
-    .opts = domain_sources_opts,
-    .size = sizeof(domain_sources),
+    .component = {"domain_sources",
+                  "each task is a data source of its own, with the same classes",
+                  sizeof(domain_sources), domain_sources_opts},
     .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_COMMON_TASKS,
     .clock = EG_CLOCK_ROUND,
     .order = EG_ORDER_NATURAL,

@@ -56,7 +56,7 @@ static eg_status realtime_tasks(const void *self, eg_scenario *s)
                        (long long)least);
     if (o->shared > 0 && !s->partition->own_classes)
         return eg_fail(EG_EINVAL, "shared: partition '%s' gives each class to one task",
-                       s->partition->name);
+                       s->partition->component.name);
     EG_TRY(eg_build_by_class(s, n_types, false));
     s->type_classes = o->classes;
     s->type_shared = o->shared;
@@ -93,10 +93,9 @@ static eg_status realtime_stages(const void *self, eg_scenario *s)
 }
 
 const eg_kind eg_kind_realtime = {
-    .name = "realtime",
-    .help = "one small task a round, its data seen once; tested on all that was met",
-    .opts = realtime_opts,
-    .size = sizeof(realtime),
+    .component = {"realtime",
+                  "one small task a round, its data seen once; tested on all that was met",
+                  sizeof(realtime), realtime_opts},
     .offers = EG_OFFERS_TASK_CLASSES,
     .clock = EG_CLOCK_USED,
     .order = EG_ORDER_NATURAL,

@@ -4,10 +4,8 @@
 #include "scenario/kind/by_class.h"
 
 const eg_kind eg_kind_task_incremental = {
-    .name = "task_incremental",
-    .help = "as class-incremental, with the task known at test time",
-    .opts = eg_by_class_opts,
-    .size = sizeof(eg_by_class_options),
+    .component = {"task_incremental", "as class-incremental, with the task known at test time",
+                  sizeof(eg_by_class_options), eg_by_class_opts},
     .offers = EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS | EG_OFFERS_COMMON_TASKS |
               EG_OFFERS_TASK_CLASSES | EG_OFFERS_TEST_TASKS,
     .clock = EG_CLOCK_ROUND,

@@ -133,9 +133,9 @@ static eg_status dirichlet_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_dirichlet = {
-    .name = "dirichlet",
-    .help = "each class of a task spread over the clients in Dirichlet(alpha) proportions",
-    .opts = dirichlet_opts,
-    .size = sizeof(dirichlet),
+    .component =
+        {"dirichlet",
+         "each class of a task spread over the clients in Dirichlet(alpha) proportions",
+         sizeof(dirichlet), dirichlet_opts},
     .split = dirichlet_split,
 };

@@ -87,9 +87,7 @@ static eg_status group_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_group = {
-    .name = "group",
-    .help = "each client is one owner named by the data, say a writer",
-    .opts = group_opts,
-    .size = sizeof(group),
+    .component = {"group", "each client is one owner named by the data, say a writer",
+                  sizeof(group), group_opts},
     .split = group_split,
 };

@@ -35,7 +35,6 @@ static eg_status iid_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_iid = {
-    .name = "iid",
-    .help = "each task's samples shuffled and cut into equal parts",
+    .component = {"iid", "each task's samples shuffled and cut into equal parts", 0, NULL},
     .split = iid_split,
 };

@@ -102,10 +102,10 @@ static eg_status parts_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_parts = {
-    .name = "parts",
-    .help = "each class cut into disjoint parts; clients draw classes and take a part of each",
-    .opts = parts_opts,
-    .size = sizeof(parts),
+    .component =
+        {"parts",
+         "each class cut into disjoint parts; clients draw classes and take a part of each",
+         sizeof(parts), parts_opts},
     .own_classes = true,
     .split = parts_split,
 };

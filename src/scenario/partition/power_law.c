@@ -148,9 +148,9 @@ static eg_status power_law_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_power_law = {
-    .name = "power_law",
-    .help = "client sizes from a power law, each client's classes in Dirichlet proportions",
-    .opts = power_law_opts,
-    .size = sizeof(power_law),
+    .component =
+        {"power_law",
+         "client sizes from a power law, each client's classes in Dirichlet proportions",
+         sizeof(power_law), power_law_opts},
     .split = power_law_split,
 };

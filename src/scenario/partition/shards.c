@@ -66,9 +66,9 @@ static eg_status shards_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_shards = {
-    .name = "shards",
-    .help = "samples sorted by label and cut into shards, of which each client draws a few",
-    .opts = shards_opts,
-    .size = sizeof(shards),
+    .component =
+        {"shards",
+         "samples sorted by label and cut into shards, of which each client draws a few",
+         sizeof(shards), shards_opts},
     .split = shards_split,
 };

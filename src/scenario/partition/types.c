@@ -152,8 +152,9 @@ static eg_status types_split(const void *self, eg_deal *s)
 }
 
 const eg_partition eg_partition_types = {
-    .name = "types",
-    .help = "every client groups the classes into task types and cuts all data by itself",
+    .component = {"types",
+                  "every client groups the classes into task types and cuts all data by itself",
+                  0, NULL},
     .own_classes = true,
     .ordered = true,
     .split = types_split,
