@@ -15,6 +15,13 @@
 /* The room of a text option, and of any value when printed, the closing zero included. A list
  * of layers is the longest. */
 #define EG_OPT_TEXT_SIZE 2048
+#define EG_OPT_LIST_SIZE 16
+
+/* The value of a list option. */
+typedef struct eg_opt_list {
+    int64_t n; /* at least 1 */
+    double value[EG_OPT_LIST_SIZE];
+} eg_opt_list;
 
 typedef enum eg_opt_type {
     EG_OPT_IS_INT,    /* int64_t */
@@ -23,6 +30,7 @@ typedef enum eg_opt_type {
     EG_OPT_IS_TEXT,   /* char[EG_OPT_TEXT_SIZE] */
     EG_OPT_IS_CHOICE, /* int: the index of the chosen word */
     EG_OPT_IS_COUNT,  /* int64_t: a number from 1 on; or 0, -1, -2... for the words in turn */
+    EG_OPT_IS_LIST,   /* eg_opt_list: one number or several */
 } eg_opt_type;
 
 typedef struct eg_opt {
@@ -31,25 +39,42 @@ typedef struct eg_opt {
     eg_opt_type type;
     size_t offset;       /* of the field, in bytes */
     double standard;     /* the default; of a choice its index, of a count as in its field */
-    const char *text;    /* the default of a text */
-    double min, max;     /* both ends allowed */
+    const char *text;    /* the default of a text or a list */
+    double min, max;     /* both ends allowed; of every number of a list */
     const char *choices; /* "paper|release" */
+    int64_t most;        /* numbers a list may hold, up to EG_OPT_LIST_SIZE */
 } eg_opt;
 
+/* A row for a field of the struct `self`; the _AS forms give a name that is not the field's. */
 // clang-format off
+#define EG_OPT_INT_AS(word, self, field, def, lo, hi, words) \
+    {.name = word, .help = words, .type = EG_OPT_IS_INT, .offset = offsetof(self, field), \
+     .standard = def, .min = lo, .max = hi}
+#define EG_OPT_REAL_AS(word, self, field, def, lo, hi, words) \
+    {.name = word, .help = words, .type = EG_OPT_IS_REAL, .offset = offsetof(self, field), \
+     .standard = def, .min = lo, .max = hi}
+#define EG_OPT_CHOICE_AS(word, self, field, def, words, list) \
+    {.name = word, .help = words, .type = EG_OPT_IS_CHOICE, .offset = offsetof(self, field), \
+     .standard = def, .choices = list}
 #define EG_OPT_INT(self, field, def, lo, hi, words) \
-    {#field, words, EG_OPT_IS_INT, offsetof(self, field), def, NULL, lo, hi, NULL}
+    EG_OPT_INT_AS(#field, self, field, def, lo, hi, words)
 #define EG_OPT_REAL(self, field, def, lo, hi, words) \
-    {#field, words, EG_OPT_IS_REAL, offsetof(self, field), def, NULL, lo, hi, NULL}
-#define EG_OPT_BOOL(self, field, def, words) \
-    {#field, words, EG_OPT_IS_BOOL, offsetof(self, field), def, NULL, 0, 1, NULL}
-#define EG_OPT_TEXT(self, field, def, words) \
-    {#field, words, EG_OPT_IS_TEXT, offsetof(self, field), 0, def, 0, 0, NULL}
+    EG_OPT_REAL_AS(#field, self, field, def, lo, hi, words)
 #define EG_OPT_CHOICE(self, field, def, words, list) \
-    {#field, words, EG_OPT_IS_CHOICE, offsetof(self, field), def, NULL, 0, 0, list}
+    EG_OPT_CHOICE_AS(#field, self, field, def, words, list)
+#define EG_OPT_BOOL(self, field, def, words) \
+    {.name = #field, .help = words, .type = EG_OPT_IS_BOOL, .offset = offsetof(self, field), \
+     .standard = def, .max = 1}
+#define EG_OPT_TEXT(self, field, def, words) \
+    {.name = #field, .help = words, .type = EG_OPT_IS_TEXT, .offset = offsetof(self, field), \
+     .text = def}
 #define EG_OPT_COUNT(self, field, def, hi, words, list) \
-    {#field, words, EG_OPT_IS_COUNT, offsetof(self, field), def, NULL, 1, hi, list}
-#define EG_OPT_END {NULL, NULL, EG_OPT_IS_INT, 0, 0, NULL, 0, 0, NULL}
+    {.name = #field, .help = words, .type = EG_OPT_IS_COUNT, .offset = offsetof(self, field), \
+     .standard = def, .min = 1, .max = hi, .choices = list}
+#define EG_OPT_LIST(self, field, longest, def, lo, hi, words) \
+    {.name = #field, .help = words, .type = EG_OPT_IS_LIST, .offset = offsetof(self, field), \
+     .text = def, .min = lo, .max = hi, .most = longest}
+#define EG_OPT_END {.name = NULL}
 // clang-format on
 
 /* Fills every option field of self with its default. opts may be NULL: no options. */

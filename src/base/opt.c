@@ -17,31 +17,6 @@ static void *opt_field(const eg_opt *o, void *self)
     return (char *)self + o->offset;
 }
 
-void eg_opts_init(const eg_opt *opts, void *self)
-{
-    for (const eg_opt *o = opts; o && o->name; o++) {
-        void *field = opt_field(o, self);
-        switch (o->type) {
-        case EG_OPT_IS_INT:
-        case EG_OPT_IS_COUNT:
-            *(int64_t *)field = (int64_t)o->standard;
-            break;
-        case EG_OPT_IS_REAL:
-            *(double *)field = o->standard;
-            break;
-        case EG_OPT_IS_BOOL:
-            *(bool *)field = o->standard != 0;
-            break;
-        case EG_OPT_IS_TEXT:
-            snprintf(field, EG_OPT_TEXT_SIZE, "%s", o->text);
-            break;
-        case EG_OPT_IS_CHOICE:
-            *(int *)field = (int)o->standard;
-            break;
-        }
-    }
-}
-
 bool eg_name_equal(const char *name, const char *word)
 {
     for (; *name && *word; name++, word++) {
@@ -87,6 +62,44 @@ static eg_status opt_set_number(const eg_opt *o, void *field, const char *value)
     return EG_OK;
 }
 
+static eg_status opt_refuse_list(const eg_opt *o, const char *value)
+{
+    return eg_fail(EG_EINVAL, "%s: '%s' is neither a number nor a list of up to %lld", o->name,
+                   value, (long long)o->most);
+}
+
+static const char *opt_skip_blanks(const char *at)
+{
+    return at + strspn(at, " ");
+}
+
+/* Reads "0.5" or "[0.5, 0.4, 0.3]", the brackets left out or not. */
+static eg_status opt_set_list(const eg_opt *o, eg_opt_list *field, const char *value)
+{
+    eg_opt_list list = {0};
+    const char *at = opt_skip_blanks(value);
+    bool bracket = *at == '[';
+    EG_ASSERT(o->most <= EG_OPT_LIST_SIZE);
+    at += bracket;
+    while (list.n < o->most) {
+        char *end;
+        double v = strtod(at, &end);
+        if (end == at || !isfinite(v))
+            return opt_refuse_list(o, value);
+        if (v < o->min || v > o->max)
+            return eg_fail(EG_EINVAL, "%s: %g is outside [%g, %g]", o->name, v, o->min, o->max);
+        list.value[list.n++] = v;
+        at = opt_skip_blanks(end);
+        if (*at != ',')
+            break;
+        at++;
+    }
+    if ((bracket && *at++ != ']') || *opt_skip_blanks(at))
+        return opt_refuse_list(o, value);
+    *field = list;
+    return EG_OK;
+}
+
 /* The index of word in "a|b|c", or -1. */
 static int opt_choice_index(const char *choices, const char *word)
 {
@@ -113,6 +126,36 @@ static eg_status opt_set_count(const eg_opt *o, void *field, const char *value)
         return opt_set_number(o, field, value);
     *(int64_t *)field = -index;
     return EG_OK;
+}
+
+void eg_opts_init(const eg_opt *opts, void *self)
+{
+    for (const eg_opt *o = opts; o && o->name; o++) {
+        void *field = opt_field(o, self);
+        eg_status status;
+        switch (o->type) {
+        case EG_OPT_IS_INT:
+        case EG_OPT_IS_COUNT:
+            *(int64_t *)field = (int64_t)o->standard;
+            break;
+        case EG_OPT_IS_REAL:
+            *(double *)field = o->standard;
+            break;
+        case EG_OPT_IS_BOOL:
+            *(bool *)field = o->standard != 0;
+            break;
+        case EG_OPT_IS_TEXT:
+            snprintf(field, EG_OPT_TEXT_SIZE, "%s", o->text);
+            break;
+        case EG_OPT_IS_CHOICE:
+            *(int *)field = (int)o->standard;
+            break;
+        case EG_OPT_IS_LIST:
+            status = opt_set_list(o, field, o->text);
+            EG_ASSERT(status == EG_OK);
+            break;
+        }
+    }
 }
 
 eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const char *value)
@@ -145,6 +188,8 @@ eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const ch
     }
     case EG_OPT_IS_COUNT:
         return opt_set_count(o, field, value);
+    case EG_OPT_IS_LIST:
+        return opt_set_list(o, field, value);
     }
     return EG_OK;
 }
@@ -175,6 +220,18 @@ static void opt_print_real(double v, char out[EG_OPT_TEXT_SIZE])
     }
 }
 
+/* "0.5, 0.4, 0.3": far shorter than a text may be. */
+static void opt_print_list(const eg_opt_list *list, char out[EG_OPT_TEXT_SIZE])
+{
+    size_t used = 0;
+    for (int64_t i = 0; i < list->n; i++) {
+        char value[EG_OPT_TEXT_SIZE];
+        opt_print_real(list->value[i], value);
+        used +=
+            (size_t)snprintf(out + used, EG_OPT_TEXT_SIZE - used, "%s%s", i ? ", " : "", value);
+    }
+}
+
 void eg_opt_print(const eg_opt *o, const void *self, char out[EG_OPT_TEXT_SIZE])
 {
     const void *field = (const char *)self + o->offset;
@@ -196,6 +253,9 @@ void eg_opt_print(const eg_opt *o, const void *self, char out[EG_OPT_TEXT_SIZE])
         break;
     case EG_OPT_IS_COUNT:
         opt_print_count(o, *(const int64_t *)field, out);
+        break;
+    case EG_OPT_IS_LIST:
+        opt_print_list(field, out);
         break;
     }
 }
@@ -224,6 +284,10 @@ void eg_opt_describe(const eg_opt *o, char out[EG_OPT_TEXT_SIZE])
         opt_print_count(o, (int64_t)o->standard, chosen);
         snprintf(out, EG_OPT_TEXT_SIZE, "%.100s, one of %.140s, or a number up to %.10g",
                  chosen, o->choices, o->max);
+        break;
+    case EG_OPT_IS_LIST:
+        snprintf(out, EG_OPT_TEXT_SIZE, "1 to %lld reals, '%.140s', %.10g to %.10g",
+                 (long long)o->most, o->text, o->min, o->max);
         break;
     }
 }

@@ -12,6 +12,7 @@ typedef struct part {
     char name[EG_OPT_TEXT_SIZE];
     int source;
     int64_t every;
+    eg_opt_list rates;
     double untouched;
 } part;
 
@@ -23,6 +24,7 @@ static const eg_opt part_opts[] = {
     EG_OPT_TEXT(part, name, "none", "what it is called"),
     EG_OPT_CHOICE(part, source, 1, "whose constants", "paper|release|ours"),
     EG_OPT_COUNT(part, every, -1, 500, "how often", "never|always"),
+    EG_OPT_LIST(part, rates, 3, "0.5", -1, 1, "one, or one for each step"),
     EG_OPT_END,
 };
 
@@ -44,6 +46,7 @@ static void test_defaults_fill_every_field_and_no_other(void **state)
     assert_true(p.nesterov);
     assert_string_equal(p.name, "none");
     assert_int_equal(p.source, 1);
+    assert_true(p.rates.n == 1 && p.rates.value[0] == 0.5);
     assert_near(p.untouched, 42, 0);
     eg_opts_init(NULL, &p);
     assert_null(eg_opts_find(NULL, "lambda"));
@@ -111,6 +114,19 @@ static void test_bad_values_are_refused_and_change_nothing(void **state)
         {"source", "", "is none of"},
         {"source", "pap", "is none of"},
         {"source", "paper|release", "is none of"},
+        {"rates", "", "rates: '' is neither a number nor a list of up to 3"},
+        {"rates", "[]", "is neither"},
+        {"rates", "[0.5", "is neither"},
+        {"rates", "0.5]", "is neither"},
+        {"rates", "[0.5]]", "is neither"},
+        {"rates", "[[0.5]", "is neither"},
+        {"rates", "0.5 0.5", "is neither"},
+        {"rates", "0.5,", "is neither"},
+        {"rates", "0.5;1", "is neither"},
+        {"rates", "a", "is neither"},
+        {"rates", "nan", "is neither"},
+        {"rates", "1,1,1,1", "is neither"},
+        {"rates", "0.5, 1.5", "rates: 1.5 is outside [-1, 1]"},
     };
     const part before = part_new();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -167,6 +183,22 @@ static void test_a_count_is_a_number_or_a_word(void **state)
     assert_fails(eg_opts_set(part_opts, &p, "every", ""), EG_EINVAL, "neither a number nor");
 }
 
+static void test_the_longest_list_is_printed_whole(void **state)
+{
+    (void)state;
+    static const eg_opt wide[] = {
+        EG_OPT_LIST(part, rates, EG_OPT_LIST_SIZE, "0", -1, 1, "sixteen"), EG_OPT_END};
+    part p = part_new(), q = part_new();
+    char text[1024] = "", printed[EG_OPT_TEXT_SIZE];
+    for (int i = 0; i < EG_OPT_LIST_SIZE; i++)
+        strcat(text, i ? ",-1.2345678901234567e-300" : "-1.2345678901234567e-300");
+    assert_ok(eg_opts_set(wide, &p, "rates", text));
+    eg_opt_print(wide, &p, printed);
+    assert_ok(eg_opts_set(wide, &q, "rates", printed));
+    assert_int_equal(q.rates.n, EG_OPT_LIST_SIZE);
+    assert_memory_equal(&p.rates, &q.rates, sizeof p.rates);
+}
+
 static void test_unknown_names_are_refused(void **state)
 {
     (void)state;
@@ -207,6 +239,10 @@ static void test_printed_values_read_back_the_same(void **state)
         {"name", "a b,c", "a b,c"},
         {"source", "paper", "paper"},
         {"source", "ours", "ours"},
+        {"rates", "0.25", "0.25"},
+        {"rates", "0.5,0.25, -1", "0.5, 0.25, -1"},
+        {"rates", "[0.50, 0.25, -1.0]", "0.5, 0.25, -1"},
+        {"rates", " [ 5e-1 ,0.25,-1 ] ", "0.5, 0.25, -1"},
     };
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         part p = part_new(), q = part_new();
@@ -220,6 +256,7 @@ static void test_printed_values_read_back_the_same(void **state)
         eg_opt_print(o, &q, second);
         assert_string_equal(first, second);
         assert_true(p.lambda == q.lambda && p.big == q.big && p.source == q.source);
+        assert_memory_equal(&p.rates, &q.rates, sizeof p.rates);
     }
 }
 
@@ -234,6 +271,7 @@ static void test_a_description_holds_type_default_and_range(void **state)
         "text, 'none'",
         "release, one of paper|release|ours",
         "always, one of never|always, or a number up to 500",
+        "1 to 3 reals, '0.5', -1 to 1",
     };
     for (size_t i = 0; part_opts[i].name; i++) {
         char text[EG_OPT_TEXT_SIZE];
@@ -251,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_bad_values_are_refused_and_change_nothing),
         cmocka_unit_test(test_a_text_has_a_longest_length),
         cmocka_unit_test(test_a_count_is_a_number_or_a_word),
+        cmocka_unit_test(test_the_longest_list_is_printed_whole),
         cmocka_unit_test(test_unknown_names_are_refused),
         cmocka_unit_test(test_names_may_be_written_with_dashes_and_plusses),
         cmocka_unit_test(test_printed_values_read_back_the_same),

@@ -3,6 +3,7 @@
  */
 #include "experiment/apply.h"
 
+#include "experiment/sections.h"
 #include "experiment/settings.h"
 #include "io/config.h"
 
@@ -34,10 +35,11 @@ static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_n
 {
     char list[EG_OPT_TEXT_SIZE];
     const char *text = list;
-    bool numbers = strcmp(key, "data.mean") == 0 || strcmp(key, "data.std") == 0;
+    const eg_opt *o =
+        strncmp(key, "data.", 5) == 0 ? eg_opts_find(eg_settings_of_data, key + 5) : NULL;
     if (node->type == EG_YAML_SEQUENCE && strcmp(key, "model.layers") == 0)
         return eg_apply_layers(e, y, node, key);
-    if (numbers)
+    if (o && o->type == EG_OPT_IS_LIST)
         EG_TRY(eg_apply_text(y, node, list));
     else
         EG_TRY(eg_config_text(y, node, &text));

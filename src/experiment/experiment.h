@@ -52,8 +52,7 @@ typedef struct eg_data_opts {
     double share;           /* of every class's images that are used */
     double validation;      /* of each client's images, held out of training */
     int64_t size, channels; /* 0: as they are */
-    /* Of normalisation: a number for all channels, or a list with one for each. */
-    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
+    eg_opt_list mean, std;  /* of normalisation: one for all channels, or one for each */
     int64_t crop, cutout;
     bool flip;
 } eg_data_opts;

@@ -79,7 +79,7 @@ static void resolve_rows(FILE *to, const eg_opt *opts, const void *self)
             fputs(value, to);
         else if (o->type == EG_OPT_IS_CHOICE || o->type == EG_OPT_IS_COUNT)
             resolve_word(to, value);
-        else if (eg_setting_is_numbers(o))
+        else if (o->type == EG_OPT_IS_LIST)
             resolve_numbers(to, value);
         else
             resolve_quoted(to, value);

@@ -3,6 +3,8 @@
  */
 #include "experiment/sections.h"
 
+#include <engram/transform.h>
+
 #include "experiment/experiment.h"
 
 // clang-format off
@@ -54,8 +56,8 @@ const eg_opt eg_settings_of_data[] = {
     EG_OPT_REAL(eg_data_opts, validation, 0, 0, EG_MAX_VALIDATION, "of each client's training images, of every class alike, held out of training"),
     EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
     EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
-    EG_OPT_TEXT(eg_data_opts, mean, "0", "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
-    EG_OPT_TEXT(eg_data_opts, std, "1", "what they are divided by then; a number, or one for each channel"),
+    EG_OPT_LIST(eg_data_opts, mean, EG_MAX_NORM, "0", -1e3, 1e3, "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
+    EG_OPT_LIST(eg_data_opts, std, EG_MAX_NORM, "1", 1e-6, 1e3, "what they are divided by then; a number, or one for each channel"),
     EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
     EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
     EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
@@ -87,9 +89,3 @@ static const void *const sections_listed[] = {&sections[0], &sections[1],      &
                                               &sections[3], &sections_of_data, &sections_of_all,
                                               NULL};
 const eg_family eg_setting_family = {"settings", "settings of", sections_listed};
-
-bool eg_setting_is_numbers(const eg_opt *o)
-{
-    return o == eg_opts_find(eg_settings_of_data, "mean") ||
-           o == eg_opts_find(eg_settings_of_data, "std");
-}

@@ -15,7 +15,4 @@ extern const eg_section *const eg_sections[]; /* NULL at the end */
 extern const eg_opt eg_settings_of_data[];    /* beside those of the data set */
 extern const eg_opt eg_settings_of_all[];     /* at the top of the file */
 
-/* True for a text that is a number or a list of numbers, as eg_numbers_tidy writes it. */
-bool eg_setting_is_numbers(const eg_opt *o);
-
 #endif

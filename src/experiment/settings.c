@@ -4,28 +4,21 @@
 #include "experiment/settings.h"
 
 #include "experiment/hint.h"
-#include "experiment/numbers.h"
 #include "experiment/sections.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const eg_numbers settings_mean = {"mean", -1e3, 1e3, EG_MAX_NORM};
-static const eg_numbers settings_std = {"std", 1e-6, 1e3, EG_MAX_NORM};
-
 eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
 {
-    int64_t n_mean, n_std;
-    EG_TRY(eg_numbers_read(&settings_mean, o->mean, how->mean, &n_mean));
-    EG_TRY(eg_numbers_read(&settings_std, o->std, how->std, &n_std));
-    how->n_norm = n_mean > n_std ? n_mean : n_std;
-    if ((n_mean > 1 && n_mean < how->n_norm) || (n_std > 1 && n_std < how->n_norm))
+    how->n_norm = o->mean.n > o->std.n ? o->mean.n : o->std.n;
+    if ((o->mean.n > 1 && o->mean.n < how->n_norm) || (o->std.n > 1 && o->std.n < how->n_norm))
         return eg_fail(EG_EINVAL, "data.mean has %lld numbers and data.std %lld",
-                       (long long)n_mean, (long long)n_std);
-    for (int64_t k = 1; k < how->n_norm; k++) {
-        how->mean[k] = how->mean[n_mean > 1 ? k : 0];
-        how->std[k] = how->std[n_std > 1 ? k : 0];
+                       (long long)o->mean.n, (long long)o->std.n);
+    for (int64_t k = 0; k < how->n_norm; k++) {
+        how->mean[k] = o->mean.value[o->mean.n > 1 ? k : 0];
+        how->std[k] = o->std.value[o->std.n > 1 ? k : 0];
     }
     return EG_OK;
 }
@@ -33,10 +26,6 @@ eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
 /* An option of the data: of how images are prepared, or of the newest source. */
 static eg_status settings_set_data(eg_experiment *e, const char *name, const char *value)
 {
-    if (strcmp(name, "mean") == 0)
-        return eg_numbers_tidy(&settings_mean, value, e->data.mean);
-    if (strcmp(name, "std") == 0)
-        return eg_numbers_tidy(&settings_std, value, e->data.std);
     if (eg_opts_find(eg_settings_of_data, name))
         return eg_opts_set(eg_settings_of_data, &e->data, name, value);
     if (e->n_sources == 0)
@@ -150,10 +139,11 @@ eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value
     return eg_hint_setting(settings_set(e, key, value), e, key);
 }
 
+/* A text may hold commas, a list does. */
 static bool settings_is_text(const eg_opt *opts, const char *name)
 {
     const eg_opt *o = eg_opts_find(opts, name);
-    return o && o->type == EG_OPT_IS_TEXT;
+    return o && (o->type == EG_OPT_IS_TEXT || o->type == EG_OPT_IS_LIST);
 }
 
 bool eg_setting_is_text(const char *key)

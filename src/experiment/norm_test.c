@@ -1,44 +1,11 @@
-/* numbers_test.c - means and deviations by channel, from the file to the batch.
+/* norm_test.c - means and deviations by channel, from the file to the batch.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "files.h"
 #include "test.h"
 
 #include "experiment/feed.h"
-#include "experiment/numbers.h"
 #include "experiment/settings.h"
-
-static const eg_numbers wanted = {"mean", -1, 1, 3};
-
-static void test_lists_are_read_and_printed_in_one_form(void **state)
-{
-    (void)state;
-    static const char *const forms[] = {"0.5,0.25, -1", "[0.50, 0.25, -1.0]",
-                                        " [ 5e-1 ,0.25,-1 ] "};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        char tidy[EG_OPT_TEXT_SIZE];
-        double v[3];
-        int64_t n;
-        assert_ok(eg_numbers_tidy(&wanted, forms[i], tidy));
-        assert_string_equal(tidy, "0.5, 0.25, -1");
-        assert_ok(eg_numbers_read(&wanted, tidy, v, &n));
-        assert_int_equal(n, 3);
-        assert_true(v[0] == 0.5 && v[1] == 0.25 && v[2] == -1);
-    }
-}
-
-static void test_bad_lists_are_refused(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"",  "[]",  "[0.5",    "0.5]",   "0.5 0.5", "0.5,",
-                                      "a", "nan", "1,1,1,1", "[0.5]]", "0.5;1",   "[[0.5]"};
-    double v[3];
-    int64_t n;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_fails(eg_numbers_read(&wanted, bad[i], v, &n), EG_EINVAL, "mean: ");
-    assert_fails(eg_numbers_read(&wanted, "0.5, 1.5", v, &n), EG_EINVAL,
-                 "mean: 1.5 is outside [-1, 1]");
-}
 
 static char folder[FILES_PATH];
 
@@ -115,8 +82,6 @@ static int close_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists_are_read_and_printed_in_one_form),
-        cmocka_unit_test(test_bad_lists_are_refused),
         cmocka_unit_test(test_each_channel_has_its_own_mean),
         cmocka_unit_test(test_counts_that_do_not_fit_are_said),
     };
