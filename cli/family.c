@@ -19,6 +19,7 @@ const cli_family cli_families[] = {
     {.family = &eg_kind_family, .shared = eg_scenario_opts},
     {.family = &eg_partition_family},
     {.family = &eg_metric_family, .formula = family_formula},
+    {.family = &eg_transport_family},
     {.family = &eg_setting_family, .file = true},
     {.family = NULL},
 };

@@ -6,6 +6,7 @@
 
 #include <engram/graph.h>
 #include <engram/suggest.h>
+#include <engram/transport.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +39,11 @@ static int run_add_seeds(runner_options *o, uint64_t first, uint64_t last, const
 
 static int run_parse_transport(const char *value, runner_options *o)
 {
-    const char *help, *name;
-    for (size_t i = 0; (name = eg_transport_name(i, &help)); i++)
-        if (strcmp(name, value) == 0) {
-            o->transport = name;
-            return 0;
-        }
-    return eg_cli_usage(o->verb, "there is no transport '%s'; there are threads and processes",
-                        value);
+    const eg_component *transport = eg_family_find(&eg_transport_family, value);
+    if (!transport)
+        return eg_cli_usage(o->verb, "%s", eg_error());
+    o->transport = transport->name;
+    return 0;
 }
 
 /* "A" or "A..B". */

@@ -23,7 +23,8 @@ static inline void hand_part_open(hand_part *p, const eg_method *m, const char *
     *p = (hand_part){.train = {.epochs = 1, .batch = 1, .lr = 0.1}};
     assert_ok(eg_parts_add(&p->parts, m));
     for (; options && options[0]; options += 2)
-        assert_ok(eg_opts_set(m->opts, p->parts.at[0].options, options[0], options[1]));
+        assert_ok(
+            eg_opts_set(m->component.opts, p->parts.at[0].options, options[0], options[1]));
     assert_ok(eg_parts_setup(&p->parts, &(eg_setting){.train = &p->train}, true, &p->agreed));
 }
 

@@ -24,7 +24,8 @@ expect 0 "  glyphs                 generated" list data
 expect 0 "  async_schedule " list scenarios
 expect 0 "  power_law " list partitioners
 expect 0 "  forgetting_from_first " list metrics
-expect 2 "one of these is needed: methods, ops, models, optimisers, data, scenarios, partitioners, metrics, settings" list
+expect 0 "  processes " list transports
+expect 2 "one of these is needed: methods, ops, models, optimisers, data, scenarios, partitioners, metrics, transports, settings" list
 expect 2 "'metric' is none of methods, ops, models" list metric
 
 expect 0 "usage: engram VERB" help

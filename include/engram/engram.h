@@ -44,5 +44,6 @@
 #include <engram/scenario.h>
 #include <engram/suggest.h>
 #include <engram/transform.h>
+#include <engram/transport.h>
 
 #endif

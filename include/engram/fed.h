@@ -28,13 +28,10 @@ typedef struct eg_run_how {
     const char *data_dir;  /* NULL: ENGRAM_DATA */
     bool resume;           /* continue what is there */
     const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
-    const char *transport; /* how turns reach the clients; NULL: on threads of this process */
+    const char *transport; /* of eg_transport_family; NULL: threads of this process */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
     void *context;
 } eg_run_how;
-
-/* The ways there are, by number; NULL past the last. */
-const char *eg_transport_name(size_t i, const char **help);
 
 /* Where a run with this seed goes: "<out>/<name>-<label>-s<seed>-<8 of the hash>". */
 eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,

@@ -114,9 +114,7 @@ typedef struct eg_server_half {
 } eg_server_half;
 
 typedef struct eg_method {
-    const char *name, *help;
-    size_t size; /* of the options */
-    const eg_opt *opts;
+    eg_component component; /* its size is that of the options */
     /* Says what the part wishes, which is all zero at first, and refuses what cannot work: one
      * sentence without the part's name. */
     eg_status (*setup)(const void *options, const eg_setting *in, eg_wishes *out);

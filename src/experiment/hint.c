@@ -41,7 +41,7 @@ static void hint_settings(eg_suggestion *s, const eg_experiment *e)
         hint_rows(s, "data", e->sets[i]->component.opts);
     hint_rows(s, "model", e->model->component.opts);
     for (const eg_method *const *m = eg_methods; *m; m++)
-        hint_rows(s, (*m)->name, (*m)->opts);
+        hint_rows(s, (*m)->component.name, (*m)->component.opts);
 }
 
 /* True for a key that holds the name of a family's member: that it is not there was said with

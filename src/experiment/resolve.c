@@ -139,12 +139,12 @@ static void resolve_scenario(FILE *to, const eg_experiment *e)
 static void resolve_part_name(void *to, const eg_method *m, const void *options)
 {
     (void)options;
-    fprintf(to, "  - %s\n", m->name);
+    fprintf(to, "  - %s\n", m->component.name);
 }
 
 static void resolve_part(void *to, const eg_method *m, const void *options)
 {
-    resolve_section(to, m->name, m->opts, options);
+    resolve_section(to, m->component.name, m->component.opts, options);
 }
 
 static void resolve_run(FILE *to, const eg_experiment *e)

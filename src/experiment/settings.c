@@ -66,8 +66,8 @@ static eg_status settings_set_part(eg_experiment *e, const char *part, const cha
     if (!m)
         return eg_fail(EG_ENOENT, "there is no setting or method '%s'", part);
     void *scratch;
-    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &scratch));
-    eg_status s = eg_opts_set(m->opts, scratch, name, value);
+    EG_TRY(eg_component_new(&m->component, &scratch));
+    eg_status s = eg_opts_set(m->component.opts, scratch, name, value);
     free(scratch);
     return s;
 }
@@ -166,5 +166,5 @@ bool eg_setting_is_text(const char *key)
         text |= strcmp(head, (*s)->component.name) == 0 &&
                 settings_is_text((*s)->component.opts, name);
     const eg_method *m = eg_method_find(head);
-    return text || (m && settings_is_text(m->opts, name));
+    return text || (m && settings_is_text(m->component.opts, name));
 }

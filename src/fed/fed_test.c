@@ -109,7 +109,8 @@ static void write_every_method(const char *base)
     char runs[4096] = "";
     for (const eg_method *const *m = eg_methods; *m; m++)
         snprintf(runs + strlen(runs), sizeof runs - strlen(runs),
-                 "- {label: %s, method: %s%s}\n", (*m)->name, (*m)->name, needs_of(*m));
+                 "- {label: %s, method: %s%s}\n", (*m)->component.name, (*m)->component.name,
+                 needs_of(*m));
     write_with(base, runs);
 }
 
@@ -120,8 +121,8 @@ static void test_every_method_bears_random_changes_of_images(void **state)
     write_every_method(image_text);
     for (const eg_method *const *m = eg_methods; *m; m++)
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-            assert_string_equal(run_label((*m)->name, sets[i], 1, 0).hash,
-                                run_label((*m)->name, sets[i], -2, 3).hash);
+            assert_string_equal(run_label((*m)->component.name, sets[i], 1, 0).hash,
+                                run_label((*m)->component.name, sets[i], -2, 3).hash);
 }
 
 static void test_every_method_repeats_resumes_and_shares_work(void **state)
@@ -129,15 +130,15 @@ static void test_every_method_repeats_resumes_and_shares_work(void **state)
     (void)state;
     write_every_method(base_text);
     for (const eg_method *const *m = eg_methods; *m; m++) {
-        outcome one = run_label((*m)->name, NULL, 1, 0);
-        outcome two = run_label((*m)->name, NULL, 2, 0);
-        outcome resumed = run_label((*m)->name, NULL, 1, 1);
-        outcome later = run_label((*m)->name, NULL, 2, 3);
+        outcome one = run_label((*m)->component.name, NULL, 1, 0);
+        outcome two = run_label((*m)->component.name, NULL, 2, 0);
+        outcome resumed = run_label((*m)->component.name, NULL, 1, 1);
+        outcome later = run_label((*m)->component.name, NULL, 2, 3);
         assert_string_equal(one.hash, two.hash);
         assert_string_equal(one.hash, resumed.hash);
         assert_string_equal(one.hash, later.hash);
-        assert_string_equal(one.hash, run_label((*m)->name, NULL, -1, 0).hash);
-        assert_string_equal(one.hash, run_label((*m)->name, NULL, -2, 3).hash);
+        assert_string_equal(one.hash, run_label((*m)->component.name, NULL, -1, 0).hash);
+        assert_string_equal(one.hash, run_label((*m)->component.name, NULL, -2, 3).hash);
     }
 }
 
@@ -148,8 +149,8 @@ static bool write_pair(const char *base, const eg_method *a, const eg_method *b)
     const char *needs = *needs_of(a) ? needs_of(a) : needs_of(b);
     if (side_of(a) && side_of(b))
         return false;
-    snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]%s}\n", a->name, b->name,
-             needs);
+    snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]%s}\n", a->component.name,
+             b->component.name, needs);
     write_with(base, runs);
     return true;
 }

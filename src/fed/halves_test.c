@@ -70,11 +70,15 @@ static eg_status late_download(void *self, eg_client *c, int exchange, const eg_
 static void test_parts_refine_the_mean_in_order(void **state)
 {
     (void)state;
-    static const eg_method early = {.name = "early",
-                                    .server = {.begin = early_begin, .refine = early_refine}};
-    static const eg_method late = {.name = "late",
-                                   .client = {.download = late_download},
-                                   .server = {.refine = late_refine, .finish = late_finish}};
+    static const eg_method early = {
+        .component = {"early", "", 0, NULL},
+        .server = {.begin = early_begin, .refine = early_refine},
+    };
+    static const eg_method late = {
+        .component = {"late", "", 0, NULL},
+        .client = {.download = late_download},
+        .server = {.refine = late_refine, .finish = late_finish},
+    };
     memset(&seen, 0, sizeof seen);
     small_outcome one = small_run_all(
         folder, (small_run){.method = "fedavg", .before = &early, .after = &late});
@@ -125,9 +129,10 @@ static void test_trained_follows_the_last_batch(void **state)
 {
     (void)state;
     static const eg_method counter = {
-        .name = "counter",
+        .component = {"counter", "", 0, NULL},
         .client = {.grad = count_grad, .trained = count_trained, .answer = count_answer},
-        .server = {.refine = see_seven}};
+        .server = {.refine = see_seven},
+    };
     memset(&seen, 0, sizeof seen);
     small_run_all(folder, (small_run){.method = "fedavg", .after = &counter});
     assert_int_equal(seen.n_trained, CLIENTS * ROUNDS);
@@ -170,7 +175,9 @@ static void test_a_record_lasts_as_long_as_the_client(void **state)
 {
     (void)state;
     static const eg_method diary = {
-        .name = "diary", .client = {.download = recall_rounds, .trained = keep_rounds}};
+        .component = {"diary", "", 0, NULL},
+        .client = {.download = recall_rounds, .trained = keep_rounds},
+    };
     small_run r = {.method = "er", .after = &diary};
     small_outcome whole = small_run_all(folder, r);
     r.stop = 2, r.workers = 2;

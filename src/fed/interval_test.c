@@ -35,9 +35,9 @@ static void test_a_client_that_missed_the_model_takes_it_later(void **state)
 {
     (void)state;
     static const eg_method look = {
-        .name = "look",
-        .help = "sees where clients begin",
-        .client = {.download = look_at_download, .answer = note_answer}};
+        .component = {"look", "sees where clients begin", 0, NULL},
+        .client = {.download = look_at_download, .answer = note_answer},
+    };
     for (int i = 0; i < 4; i++)
         seen.last[i] = -1;
     small_run_all(folder, (small_run){.method = "fedavg",

@@ -28,7 +28,7 @@ static eg_status lossy_open(void *self, const eg_site *site)
 {
     lossy *l = self;
     now = l;
-    l->threads = calloc(1, threads->size);
+    l->threads = calloc(1, threads->component.size);
     assert_non_null(l->threads);
     return threads->open(l->threads, site);
 }
@@ -75,13 +75,14 @@ static void lossy_close(void *self)
     free(l->threads);
 }
 
-static const eg_transport lossy_transport = {.name = "threads",
-                                             .size = sizeof(lossy),
-                                             .open = lossy_open,
-                                             .begin = lossy_begin,
-                                             .take = lossy_take,
-                                             .end = lossy_end,
-                                             .close = lossy_close};
+static const eg_transport lossy_transport = {
+    .component = {"threads", "", sizeof(lossy), NULL},
+    .open = lossy_open,
+    .begin = lossy_begin,
+    .take = lossy_take,
+    .end = lossy_end,
+    .close = lossy_close,
+};
 
 const eg_transport *__wrap_eg_transport_find(const char *word)
 {

@@ -168,18 +168,33 @@ static eg_status picky_collect(void *self, eg_server *s, int exchange, int64_t c
     return EG_OK;
 }
 
-static const eg_method plain = {.name = "plain"};
-static const eg_method rogue = {.name = "rogue", .client = {.answer = rogue_answer}};
-static const eg_method talker = {.name = "talker",
-                                 .setup = talker_setup,
-                                 .client = {.answer = talker_answer},
-                                 .server = {.collect = talker_collect}};
-static const eg_method picky = {.name = "picky",
-                                .setup = talker_setup,
-                                .client = {.answer = picky_answer},
-                                .server = {.accept = picky_accept, .collect = picky_collect}};
-static const eg_method stumbler = {.name = "stumbler", .client = {.grad = stumbler_grad}};
-static const eg_method muted = {.name = "muted", .server = {.weight = muted_weight}};
+static const eg_method plain = {
+    .component = {"plain", "", 0, NULL},
+};
+static const eg_method rogue = {
+    .component = {"rogue", "", 0, NULL},
+    .client = {.answer = rogue_answer},
+};
+static const eg_method talker = {
+    .component = {"talker", "", 0, NULL},
+    .setup = talker_setup,
+    .client = {.answer = talker_answer},
+    .server = {.collect = talker_collect},
+};
+static const eg_method picky = {
+    .component = {"picky", "", 0, NULL},
+    .setup = talker_setup,
+    .client = {.answer = picky_answer},
+    .server = {.accept = picky_accept, .collect = picky_collect},
+};
+static const eg_method stumbler = {
+    .component = {"stumbler", "", 0, NULL},
+    .client = {.grad = stumbler_grad},
+};
+static const eg_method muted = {
+    .component = {"muted", "", 0, NULL},
+    .server = {.weight = muted_weight},
+};
 
 typedef struct result {
     eg_status status;

@@ -57,8 +57,8 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
     want = want > EG_MAX_THREADS ? EG_MAX_THREADS : want;
     const eg_transport *t = eg_transport_find(how->transport ? how->transport : "threads");
     if (!t)
-        return eg_fail(EG_ENOENT, "there is no transport '%s'", how->transport);
-    EG_TRY(eg_alloc(1, t->size, &f->carrier));
+        return EG_ENOENT;
+    EG_TRY(eg_component_new(&t->component, &f->carrier));
     f->transport = t;
     EG_TRY(t->open(f->carrier, &(eg_site){.e = f->e,
                                           .feed = &f->feed,
@@ -315,14 +315,4 @@ eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char 
     run_close(f);
     free(f);
     return s;
-}
-
-const char *eg_transport_name(size_t i, const char **help)
-{
-    for (size_t k = 0; eg_transports[k]; k++)
-        if (k == i) {
-            *help = eg_transports[k]->help;
-            return eg_transports[k]->name;
-        }
-    return NULL;
 }

@@ -45,10 +45,9 @@ static eg_status a_gem_grad(void *self, eg_client *c)
 }
 
 const eg_method eg_method_a_gem = {
-    .name = "a_gem",
-    .help = "projects gradients that conflict with the client's own memory gradient",
-    .size = sizeof(a_gem),
-    .opts = a_gem_opts,
+    .component = {"a_gem",
+                  "projects gradients that conflict with the client's own memory gradient",
+                  sizeof(a_gem), a_gem_opts},
     .setup = a_gem_setup,
     .client = {.grad = a_gem_grad},
 };

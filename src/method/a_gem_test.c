@@ -67,9 +67,13 @@ static eg_status after_grad(void *self, eg_client *c)
 }
 
 static const eg_method before = {
-    .name = "before", .help = "notes", .client = {.grad = before_grad}};
+    .component = {"before", "notes", 0, NULL},
+    .client = {.grad = before_grad},
+};
 static const eg_method after = {
-    .name = "after", .help = "checks", .client = {.grad = after_grad}};
+    .component = {"after", "checks", 0, NULL},
+    .client = {.grad = after_grad},
+};
 
 static void test_gradients_are_projected_off_the_memorys(void **state)
 {

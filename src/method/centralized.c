@@ -4,8 +4,7 @@
 #include "method/past.h"
 
 const eg_method eg_method_centralized = {
-    .name = "centralized",
-    .help = "every client alone, on all its data so far",
+    .component = {"centralized", "every client alone, on all its data so far", 0, NULL},
     .setup = eg_setup_personal,
     .client = {.samples = eg_add_past_samples},
     .bound = true,

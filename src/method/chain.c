@@ -15,10 +15,9 @@ eg_status eg_parts_add(eg_parts *p, const eg_method *m)
         return eg_fail(EG_EINVAL, "a method has at most %d parts", EG_MAX_PARTS);
     for (size_t i = 0; i < p->n; i++)
         if (p->at[i].method == m)
-            return eg_fail(EG_EINVAL, "the part '%s' is there twice", m->name);
+            return eg_fail(EG_EINVAL, "the part '%s' is there twice", m->component.name);
     void *options;
-    EG_TRY(eg_alloc(1, m->size ? m->size : 1, &options));
-    eg_opts_init(m->opts, options);
+    EG_TRY(eg_component_new(&m->component, &options));
     p->at[p->n++] = (eg_part){m, options};
     return EG_OK;
 }
@@ -33,7 +32,7 @@ void eg_parts_free(eg_parts *p)
 bool eg_parts_has(const eg_parts *p, const char *part)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (eg_name_equal(p->at[i].method->name, part))
+        if (eg_name_equal(p->at[i].method->component.name, part))
             return true;
     return false;
 }
@@ -41,8 +40,8 @@ bool eg_parts_has(const eg_parts *p, const char *part)
 bool eg_parts_own(const eg_parts *p, const char *entry)
 {
     for (size_t i = 0; i < p->n; i++) {
-        size_t n = strlen(p->at[i].method->name);
-        if (strncmp(entry, p->at[i].method->name, n) == 0 && entry[n] == '.')
+        size_t n = strlen(p->at[i].method->component.name);
+        if (strncmp(entry, p->at[i].method->component.name, n) == 0 && entry[n] == '.')
             return true;
     }
     return false;
@@ -56,20 +55,21 @@ void eg_parts_each(const eg_parts *p, eg_part_visit visit, void *to)
 
 const char *eg_parts_name(const eg_parts *p, size_t i)
 {
-    return p->at[i].method->name;
+    return p->at[i].method->component.name;
 }
 
 void eg_parts_names(const eg_parts *p, const char *names[EG_MAX_PARTS])
 {
     for (size_t i = 0; i < p->n; i++)
-        names[i] = p->at[i].method->name;
+        names[i] = p->at[i].method->component.name;
 }
 
 eg_status eg_parts_set(eg_parts *p, const char *part, const char *option, const char *value)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (eg_name_equal(p->at[i].method->name, part))
-            return eg_opts_set(p->at[i].method->opts, p->at[i].options, option, value);
+        if (eg_name_equal(p->at[i].method->component.name, part))
+            return eg_opts_set(p->at[i].method->component.opts, p->at[i].options, option,
+                               value);
     return EG_ENOENT;
 }
 
@@ -117,11 +117,11 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
                             parts_claim *claims, eg_agreement *a)
 {
     if (w->side)
-        EG_TRY(parts_claim_one(&claims->side, m->name, "want a second head"));
+        EG_TRY(parts_claim_one(&claims->side, m->component.name, "want a second head"));
     if (m->outputs)
-        EG_TRY(parts_claim_one(&claims->outputs, m->name, "make the outputs"));
+        EG_TRY(parts_claim_one(&claims->outputs, m->component.name, "make the outputs"));
     if (m->server.model_of)
-        EG_TRY(parts_claim_one(&claims->models, m->name, "have models of clients"));
+        EG_TRY(parts_claim_one(&claims->models, m->component.name, "have models of clients"));
     a->all.offers |= w->offers;
     a->all.memory |= w->memory;
     a->all.logits |= w->logits;
@@ -150,11 +150,11 @@ eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memor
         const eg_method *m = p->at[i].method;
         eg_wishes w = {0};
         if (m->setup)
-            EG_TRY(eg_blame(m->setup(p->at[i].options, in, &w), "%s", m->name));
+            EG_TRY(eg_blame(m->setup(p->at[i].options, in, &w), "%s", m->component.name));
         if (in->scenario)
-            EG_TRY(eg_scenario_require(in->scenario, m->name, w.offers));
+            EG_TRY(eg_scenario_require(in->scenario, m->component.name, w.offers));
         if (w.memory && !has_memory)
-            return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->name);
+            return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->component.name);
         EG_TRY(parts_join(m, i, &w, &claims, out));
     }
     return EG_OK;
@@ -164,15 +164,18 @@ static size_t chain_size(const eg_chain *k, size_t i)
 {
     const eg_method *m = k->parts->at[i].method;
     size_t half = k->is_server ? m->server.size : m->client.size;
-    return half ? half : m->size;
+    return half ? half : m->component.size;
 }
 
 eg_status eg_chain_open(eg_chain *k, const eg_parts *parts, const eg_agreement *agreed,
                         bool is_server)
 {
     *k = (eg_chain){.parts = parts, .agreed = agreed, .is_server = is_server};
-    for (size_t i = 0; i < parts->n; i++)
-        EG_TRY(eg_alloc(1, chain_size(k, i) + 1, &k->states[i]));
+    for (size_t i = 0; i < parts->n; i++) {
+        const eg_component half = {.name = parts->at[i].method->component.name,
+                                   .size = chain_size(k, i)};
+        EG_TRY(eg_component_new(&half, &k->states[i]));
+    }
     eg_chain_reset(k);
     return EG_OK;
 }
@@ -197,7 +200,7 @@ void eg_chain_close(eg_chain *k)
 void eg_chain_reset(eg_chain *k)
 {
     for (size_t i = 0; i < k->parts->n; i++) {
-        size_t size = k->parts->at[i].method->size;
+        size_t size = k->parts->at[i].method->component.size;
         chain_end(k, i);
         memset(k->states[i], 0, chain_size(k, i));
         if (size)
@@ -237,7 +240,7 @@ static int chain_number(const eg_chain *k, size_t x)
         eg_status status = EG_OK;                                                              \
         CHAIN_WALK(k, who, x, hook,                                                            \
                    if (status == EG_OK) status =                                               \
-                       eg_blame(m->hook(self, __VA_ARGS__), "%s", m->name));                   \
+                       eg_blame(m->hook(self, __VA_ARGS__), "%s", m->component.name));         \
         return status;                                                                         \
     } while (0)
 

@@ -76,10 +76,10 @@ static eg_status dann_fill(void *self, eg_client *c)
 }
 
 const eg_method eg_method_dann = {
-    .name = "dann",
-    .help = "features that do not tell tasks apart, by a domain head with reversed gradient",
-    .size = sizeof(dann),
-    .opts = dann_opts,
+    .component =
+        {"dann",
+         "features that do not tell tasks apart, by a domain head with reversed gradient",
+         sizeof(dann), dann_opts},
     .setup = dann_setup,
     .loss = dann_loss,
     .fill = dann_fill,

@@ -80,10 +80,10 @@ static int64_t side(const fixture *f)
 
 static void open_fixture(fixture *f, const char *lambda, bool plain)
 {
-    *f = (fixture){.self = calloc(1, method->size)};
+    *f = (fixture){.self = calloc(1, method->component.size)};
     assert_non_null(f->self);
-    eg_opts_init(method->opts, f->self);
-    assert_ok(eg_opts_set(method->opts, f->self, "lambda", lambda));
+    eg_opts_init(method->component.opts, f->self);
+    assert_ok(eg_opts_set(method->component.opts, f->self, "lambda", lambda));
     open_scenario(f);
     eg_net_spec spec = {.model = "mlp",
                         .options = "depth=1 width=8",

@@ -41,10 +41,8 @@ static eg_node *der_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
 }
 
 const eg_method eg_method_der = {
-    .name = "der",
-    .help = "replay that holds the logits of rows from the client's memory",
-    .size = sizeof(der),
-    .opts = der_opts,
+    .component = {"der", "replay that holds the logits of rows from the client's memory",
+                  sizeof(der), der_opts},
     .setup = der_setup,
     .loss = der_loss,
 };

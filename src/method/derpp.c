@@ -60,10 +60,9 @@ static eg_node *derpp_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
 }
 
 const eg_method eg_method_derpp = {
-    .name = "derpp",
-    .help = "DER++: holds logits of memory rows, and learns the labels of others again",
-    .size = sizeof(derpp),
-    .opts = derpp_opts,
+    .component = {"derpp",
+                  "DER++: holds logits of memory rows, and learns the labels of others again",
+                  sizeof(derpp), derpp_opts},
     .setup = derpp_setup,
     .loss = derpp_loss,
 };

@@ -25,9 +25,7 @@ static eg_status er_setup(const void *options, const eg_setting *in, eg_wishes *
 }
 
 const eg_method eg_method_er = {
-    .name = "er",
-    .help = "replay: batches are joined by rows from the client's memory",
-    .size = sizeof(er),
-    .opts = er_opts,
+    .component = {"er", "replay: batches are joined by rows from the client's memory",
+                  sizeof(er), er_opts},
     .setup = er_setup,
 };

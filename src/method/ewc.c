@@ -104,10 +104,9 @@ static eg_status ewc_grad(void *self, eg_client *c)
 }
 
 const eg_method eg_method_ewc = {
-    .name = "ewc",
-    .help = "holds what a client's earlier tasks need, by their Fisher information",
-    .size = sizeof(ewc),
-    .opts = ewc_opts,
+    .component = {"ewc",
+                  "holds what a client's earlier tasks need, by their Fisher information",
+                  sizeof(ewc), ewc_opts},
     .setup = ewc_setup,
     .client = {.size = sizeof(ewc_client),
                .download = ewc_download,

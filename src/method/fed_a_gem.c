@@ -258,10 +258,9 @@ static void fed_a_gem_fini(void *self)
 }
 
 const eg_method eg_method_fed_a_gem = {
-    .name = "fed_a_gem",
-    .help = "projects gradients that conflict with the clients' mean memory gradient",
-    .size = sizeof(fed_a_gem),
-    .opts = fed_a_gem_opts,
+    .component = {"fed_a_gem",
+                  "projects gradients that conflict with the clients' mean memory gradient",
+                  sizeof(fed_a_gem), fed_a_gem_opts},
     .setup = fed_a_gem_setup,
     .client = {.size = sizeof(fed_a_gem_client),
                .download = fed_a_gem_download,

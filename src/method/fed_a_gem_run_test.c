@@ -102,11 +102,12 @@ static eg_status pool_send(void *self, eg_server *s, int exchange, eg_bundle *to
     return EG_OK;
 }
 
-static const eg_method pooling = {.name = "pooling",
-                                  .help = "checks the reference",
-                                  .setup = pool_setup,
-                                  .client = {.answer = pool_answer},
-                                  .server = {.collect = pool_collect, .send = pool_send}};
+static const eg_method pooling = {
+    .component = {"pooling", "checks the reference", 0, NULL},
+    .setup = pool_setup,
+    .client = {.answer = pool_answer},
+    .server = {.collect = pool_collect, .send = pool_send},
+};
 
 static void test_the_reference_is_the_gradient_of_all_memories(void **state)
 {

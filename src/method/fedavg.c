@@ -7,6 +7,5 @@
 #include <engram/method.h>
 
 const eg_method eg_method_fedavg = {
-    .name = "fedavg",
-    .help = "local training, and the mean of the clients' models",
+    .component = {"fedavg", "local training, and the mean of the clients' models", 0, NULL},
 };

@@ -249,10 +249,10 @@ static void fedcurv_fini(void *self)
 }
 
 const eg_method eg_method_fedcurv = {
-    .name = "fedcurv",
-    .help = "holds each client to what the others' data need, by their Fisher information",
-    .size = sizeof(fedcurv),
-    .opts = fedcurv_opts,
+    .component =
+        {"fedcurv",
+         "holds each client to what the others' data need, by their Fisher information",
+         sizeof(fedcurv), fedcurv_opts},
     .client = {.size = sizeof(fedcurv_client),
                .download = fedcurv_download,
                .grad = fedcurv_grad,

@@ -23,9 +23,7 @@ static eg_status fedprox_grad(void *self, eg_client *c)
 }
 
 const eg_method eg_method_fedprox = {
-    .name = "fedprox",
-    .help = "federated averaging with a proximal term",
-    .size = sizeof(fedprox),
-    .opts = fedprox_opts,
+    .component = {"fedprox", "federated averaging with a proximal term", sizeof(fedprox),
+                  fedprox_opts},
     .client = {.grad = fedprox_grad},
 };

@@ -17,8 +17,7 @@ static bool fixed_wants(void *self, eg_server *s, int exchange)
 }
 
 const eg_method eg_method_fixed = {
-    .name = "fixed",
-    .help = "trains in the first task only",
+    .component = {"fixed", "trains in the first task only", 0, NULL},
     .setup = fixed_setup,
     .server = {.wants = fixed_wants},
     .bound = true,

@@ -4,8 +4,8 @@
 #include "method/past.h"
 
 const eg_method eg_method_joint = {
-    .name = "joint",
-    .help = "all data so far on every client, and the mean of their models",
+    .component = {"joint", "all data so far on every client, and the mean of their models", 0,
+                  NULL},
     .client = {.samples = eg_add_past_samples},
     .bound = true,
 };

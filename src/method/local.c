@@ -4,7 +4,6 @@
 #include "method/past.h"
 
 const eg_method eg_method_local = {
-    .name = "local",
-    .help = "every client alone, without aggregation",
+    .component = {"local", "every client alone, without aggregation", 0, NULL},
     .setup = eg_setup_personal,
 };

@@ -89,10 +89,9 @@ static eg_status moon_trained(void *self, eg_client *c)
 }
 
 const eg_method eg_method_moon = {
-    .name = "moon",
-    .help = "contrasts features with the global model's and the client's last own",
-    .size = sizeof(moon),
-    .opts = moon_opts,
+    .component = {"moon",
+                  "contrasts features with the global model's and the client's last own",
+                  sizeof(moon), moon_opts},
     .loss = moon_loss,
     .form = moon_form,
     .fill = moon_fill,

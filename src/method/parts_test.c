@@ -186,8 +186,8 @@ static const eg_opt last_opts[] = {EG_OPT_INT(probe, mark, 'c', 0, 127, "which")
 
 #define PROBE(part, lists, asked)                                                              \
     {                                                                                          \
-        .name = part, .size = sizeof(probe), .opts = lists, .setup = asked,                    \
-        .loss = probe_loss, .form = probe_form, .fill = probe_fill,                            \
+        .component.name = part, .component.size = sizeof(probe), .component.opts = lists,      \
+        .setup = asked, .loss = probe_loss, .form = probe_form, .fill = probe_fill,            \
         .client = {.size = sizeof(probe_half),                                                 \
                    .fini = probe_fini,                                                         \
                    .download = probe_download,                                                 \
@@ -213,7 +213,9 @@ static const eg_opt last_opts[] = {EG_OPT_INT(probe, mark, 'c', 0, 127, "which")
     }
 
 static const eg_method first = PROBE("first", first_opts, first_setup);
-static const eg_method silent = {.name = "silent"};
+static const eg_method silent = {
+    .component = {"silent", "", 0, NULL},
+};
 static const eg_method last = PROBE("last", last_opts, last_setup);
 
 /* Both halves of first, silent, last. */

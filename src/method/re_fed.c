@@ -322,10 +322,9 @@ static void re_fed_fini(void *self)
 }
 
 const eg_method eg_method_re_fed = {
-    .name = "re_fed",
-    .help = "caches old samples with the largest gradients at a personalised model",
-    .size = sizeof(re_fed),
-    .opts = re_fed_opts,
+    .component = {"re_fed",
+                  "caches old samples with the largest gradients at a personalised model",
+                  sizeof(re_fed), re_fed_opts},
     .setup = re_fed_setup,
     .client = {.size = sizeof(re_fed_client),
                .fini = re_fed_fini,

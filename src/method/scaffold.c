@@ -82,8 +82,9 @@ static eg_status scaffold_collect(void *self, eg_server *s, int exchange, int64_
 }
 
 const eg_method eg_method_scaffold = {
-    .name = "scaffold",
-    .help = "corrects every gradient by what the clients' drift from each other",
+    .component = {"scaffold",
+                  "corrects every gradient by what the clients' drift from each other", 0,
+                  NULL},
     .setup = scaffold_setup,
     .client = {.size = sizeof(scaffold_client),
                .download = scaffold_download,

@@ -36,8 +36,8 @@ static eg_node *shared_outputs(const void *self, const eg_net *net, eg_graph *g,
 }
 
 const eg_method eg_method_shared = {
-    .name = "shared",
-    .help = "a shared body with a last layer of its own for every task",
+    .component = {"shared", "a shared body with a last layer of its own for every task", 0,
+                  NULL},
     .setup = shared_setup,
     .outputs = shared_outputs,
 };

@@ -5,7 +5,9 @@
 
 #include "method/chain.h"
 
-static const eg_method silent = {.name = "silent"};
+static const eg_method silent = {
+    .component = {"silent", "", 0, NULL},
+};
 
 static eg_status first_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
@@ -41,10 +43,15 @@ static eg_status send_one(void *self, eg_server *s, int64_t client, eg_bundle *t
 static void test_what_parts_wish_stands_in_their_order(void **state)
 {
     (void)state;
-    static const eg_method first = {.name = "first", .setup = first_setup};
-    static const eg_method last = {.name = "last",
-                                   .setup = last_setup,
-                                   .server = {.weight = factor, .send_one = send_one}};
+    static const eg_method first = {
+        .component = {"first", "", 0, NULL},
+        .setup = first_setup,
+    };
+    static const eg_method last = {
+        .component = {"last", "", 0, NULL},
+        .setup = last_setup,
+        .server = {.weight = factor, .send_one = send_one},
+    };
     eg_parts p = {0};
     eg_agreement agreed;
     const eg_agreement *a = &agreed;
@@ -135,14 +142,21 @@ static eg_status setup_of(const eg_method *one, const eg_method *two, bool has_m
 static void test_what_cannot_be_is_said_with_the_parts_names(void **state)
 {
     (void)state;
-    static const eg_method sides[] = {{.name = "l", .setup = side_setup},
-                                      {.name = "r", .setup = side_setup}};
-    static const eg_method outputs[] = {{.name = "l", .outputs = make_outputs},
-                                        {.name = "r", .outputs = make_outputs}};
-    static const eg_method models[] = {{.name = "l", .server = {.model_of = model_of}},
-                                       {.name = "r", .server = {.model_of = model_of}}};
-    static const eg_method needy = {.name = "needy", .setup = memory_setup};
-    static const eg_method hard = {.name = "hard", .setup = refuse};
+    static const eg_method sides[] = {{.component.name = "l", .setup = side_setup},
+                                      {.component.name = "r", .setup = side_setup}};
+    static const eg_method outputs[] = {{.component.name = "l", .outputs = make_outputs},
+                                        {.component.name = "r", .outputs = make_outputs}};
+    static const eg_method models[] = {
+        {.component.name = "l", .server = {.model_of = model_of}},
+        {.component.name = "r", .server = {.model_of = model_of}}};
+    static const eg_method needy = {
+        .component = {"needy", "", 0, NULL},
+        .setup = memory_setup,
+    };
+    static const eg_method hard = {
+        .component = {"hard", "", 0, NULL},
+        .setup = refuse,
+    };
     assert_fails(setup_of(&sides[0], &sides[1], true), EG_EINVAL,
                  "'l' and 'r' both want a second head");
     assert_fails(setup_of(&outputs[0], &outputs[1], true), EG_EINVAL,
@@ -161,10 +175,11 @@ static void test_what_cannot_be_is_said_with_the_parts_names(void **state)
 static void test_rows_are_fixed_unless_a_part_changes_them(void **state)
 {
     (void)state;
-    static const eg_method cases[] = {{.name = "joins", .setup = first_setup},
-                                      {.name = "apart", .setup = last_setup},
-                                      {.name = "adds", .client = {.samples = add_samples}},
-                                      {.name = "leaves", .server = {.wants = want}}};
+    static const eg_method cases[] = {
+        {.component.name = "joins", .setup = first_setup},
+        {.component.name = "apart", .setup = last_setup},
+        {.component.name = "adds", .client = {.samples = add_samples}},
+        {.component.name = "leaves", .server = {.wants = want}}};
     for (size_t i = 0; i < 4; i++) {
         eg_parts p = {0};
         eg_agreement agreed;
@@ -179,10 +194,10 @@ static void test_rows_are_fixed_unless_a_part_changes_them(void **state)
 static void test_a_part_is_there_once_and_eight_are_enough(void **state)
 {
     (void)state;
-    eg_method many[EG_MAX_PARTS + 1] = {{.name = "a"}};
+    eg_method many[EG_MAX_PARTS + 1] = {{.component.name = "a"}};
     eg_parts p = {0};
     for (size_t i = 0; i < EG_MAX_PARTS; i++) {
-        many[i].name = "a";
+        many[i].component.name = "a";
         assert_ok(eg_parts_add(&p, &many[i]));
         assert_fails(eg_parts_add(&p, &many[0]), EG_EINVAL,
                      i + 1 < EG_MAX_PARTS ? "'a' is there twice" : "at most 8 parts");

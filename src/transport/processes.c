@@ -277,9 +277,9 @@ static void processes_end(void *self)
 }
 
 const eg_transport eg_transport_processes = {
-    .name = "processes",
-    .help = "clients train in processes that share no memory with the server",
-    .size = sizeof(processes),
+    .component = {"processes",
+                  "clients train in processes that share no memory with the server",
+                  sizeof(processes), NULL},
     .open = processes_open,
     .begin = processes_begin,
     .take = processes_take,

@@ -13,11 +13,9 @@ const eg_transport *const eg_transports[] = {
 #undef X
     NULL,
 };
+const eg_family eg_transport_family = {"transports", "transport", eg_transports};
 
 const eg_transport *eg_transport_find(const char *word)
 {
-    for (const eg_transport *const *t = eg_transports; *t; t++)
-        if (eg_name_equal((*t)->name, word))
-            return *t;
-    return NULL;
+    return (const eg_transport *)eg_family_find(&eg_transport_family, word);
 }

@@ -44,9 +44,7 @@ static void threads_end(void *self)
 }
 
 const eg_transport eg_transport_threads = {
-    .name = "threads",
-    .help = "clients train on threads of this process",
-    .size = sizeof(threads),
+    .component = {"threads", "clients train on threads of this process", sizeof(threads), NULL},
     .open = threads_open,
     .begin = threads_begin,
     .take = threads_take,

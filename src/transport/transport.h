@@ -8,6 +8,8 @@
 #ifndef EG_TRANSPORT_H
 #define EG_TRANSPORT_H
 
+#include <engram/transport.h>
+
 #include "client/worker.h"
 
 /* What both sides have: the run, and where clients keep their records. */
@@ -33,8 +35,7 @@ typedef struct eg_job {
 } eg_job;
 
 typedef struct eg_transport {
-    const char *name, *help;
-    size_t size; /* of the state, zeroed */
+    eg_component component; /* without options */
     /* Before there are threads; what is borrowed outlives it. */
     eg_status (*open)(void *self, const eg_site *site);
     eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
@@ -45,8 +46,8 @@ typedef struct eg_transport {
     void (*close)(void *self);
 } eg_transport;
 
-extern const eg_transport *const eg_transports[]; /* NULL at the end */
-const eg_transport *eg_transport_find(const char *word);
+extern const eg_transport *const eg_transports[];        /* NULL at the end */
+const eg_transport *eg_transport_find(const char *word); /* as eg_family_find */
 
 /* For transports whose exchanges are carried out by a pool of threads: turns are told ahead,
  * replies wait until they are taken. carry has a thread carry out a turn. */
