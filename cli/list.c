@@ -51,6 +51,7 @@ static void list_file_keys(void)
         {"name", "of the experiment; run folders begin with it"},
         {"data", "a data set: its name, {name: NAME, OPTION: VALUE, ...}, or a list of these"},
         {"model", "a network: its name, or {name: NAME, OPTION: VALUE, ...}"},
+        {"optimizer", "an optimiser: its name, or {name: NAME, lr: VALUE, OPTION: VALUE, ...}"},
         {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
         {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
         {"sweep", "settings with several values, a run for each: {train.lr: [0.1, 0.01]}"},

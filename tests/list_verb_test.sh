@@ -33,7 +33,9 @@ expect 0 "usage: engram bench [--peer torch]" help bench
 expect 0 "op relu: max(0, x)" help relu
 expect 0 "settings of train: local training" help train
 expect 0 "  memory " list settings
-expect 0 "    lr               step size (" list settings
+expect 0 "    epochs           passes over" list settings
+expect 0 "  optimizer              an optimiser: its name" list settings
+expect 0 "  lr               step size (" help adam
 expect 0 "    scale            the share of rounds" list settings
 expect 0 "    published            a paper's figures" list settings
 # Every key that a file may have is listed.

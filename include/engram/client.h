@@ -30,10 +30,10 @@ typedef struct eg_sample {
 /* How the run trains. */
 typedef struct eg_train_opts {
     int64_t epochs, batch;
-    int classes;         /* of "all|seen|client|task": the outputs in the loss */
-    int optimizer;       /* of "sgd|adam|adamw" */
-    int optimizer_state; /* of "fresh|keep" */
-    double lr, momentum, weight_decay;
+    int classes;                       /* of "all|seen|client|task": the outputs in the loss */
+    int optimizer_state;               /* of "fresh|keep" */
+    const char *optimizer;             /* its name */
+    double lr, momentum, weight_decay; /* the optimiser's own; 0 where it has none */
 } eg_train_opts;
 
 /* What a worker thread has, whoever is the client. */

@@ -88,6 +88,11 @@ eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const ch
 /* The row with this name, or NULL. */
 const eg_opt *eg_opts_find(const eg_opt *opts, const char *name);
 
+/* The same for a real option, without a detour over text. EG_ENOENT: there is none. */
+eg_status eg_opts_set_real(const eg_opt *opts, void *self, const char *name, double value);
+/* The value of a real option; false, and 0, if there is none of this name. */
+bool eg_opts_get_real(const eg_opt *opts, const void *self, const char *name, double *out);
+
 /* Writes the value in the form eg_opts_set reads. */
 void eg_opt_print(const eg_opt *o, const void *self, char out[EG_OPT_TEXT_SIZE]);
 

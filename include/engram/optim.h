@@ -28,6 +28,9 @@ typedef struct eg_optimizer eg_optimizer;
 
 /* An optimiser for n parameters, with its default options. EG_ENOENT: no such name. */
 eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out);
+/* The same with options, a struct of the kind's that is copied; NULL: the defaults. */
+eg_status eg_optimizer_make(const eg_optim *kind, const void *options, size_t n,
+                            eg_optimizer **out);
 void eg_optimizer_free(eg_optimizer *o); /* NULL is fine */
 eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *value);
 

@@ -194,6 +194,30 @@ eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const ch
     return EG_OK;
 }
 
+static const eg_opt *opt_find_real(const eg_opt *opts, const char *name)
+{
+    const eg_opt *o = eg_opts_find(opts, name);
+    return o && o->type == EG_OPT_IS_REAL ? o : NULL;
+}
+
+eg_status eg_opts_set_real(const eg_opt *opts, void *self, const char *name, double value)
+{
+    const eg_opt *o = opt_find_real(opts, name);
+    if (!o)
+        return eg_fail(EG_ENOENT, "there is no option '%s' that is a real number", name);
+    if (!(value >= o->min && value <= o->max))
+        return eg_fail(EG_EINVAL, "%s: %g is outside [%g, %g]", o->name, value, o->min, o->max);
+    *(double *)opt_field(o, self) = value;
+    return EG_OK;
+}
+
+bool eg_opts_get_real(const eg_opt *opts, const void *self, const char *name, double *out)
+{
+    const eg_opt *o = opt_find_real(opts, name);
+    *out = o ? *(const double *)((const char *)self + o->offset) : 0;
+    return o != NULL;
+}
+
 static void opt_print_choice(const eg_opt *o, int index, char out[EG_OPT_TEXT_SIZE])
 {
     const char *c = o->choices;

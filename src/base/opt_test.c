@@ -260,6 +260,22 @@ static void test_printed_values_read_back_the_same(void **state)
     }
 }
 
+static void test_real_options_are_set_and_read_as_numbers(void **state)
+{
+    (void)state;
+    part p = part_new();
+    double value;
+    assert_ok(eg_opts_set_real(part_opts, &p, "lambda", 0.30000000000000004));
+    assert_true(eg_opts_get_real(part_opts, &p, "lambda", &value));
+    assert_true(value == 0.30000000000000004 && p.lambda == value);
+    assert_fails(eg_opts_set_real(part_opts, &p, "lambda", -1), EG_EINVAL,
+                 "lambda: -1 is outside");
+    assert_fails(eg_opts_set_real(part_opts, &p, "lambda", NAN), EG_EINVAL, "is outside");
+    assert_fails(eg_opts_set_real(part_opts, &p, "steps", 2), EG_ENOENT, "no option 'steps'");
+    assert_false(eg_opts_get_real(part_opts, &p, "steps", &value));
+    assert_near(value, 0, 0);
+}
+
 static void test_a_description_holds_type_default_and_range(void **state)
 {
     (void)state;
@@ -293,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_unknown_names_are_refused),
         cmocka_unit_test(test_names_may_be_written_with_dashes_and_plusses),
         cmocka_unit_test(test_printed_values_read_back_the_same),
+        cmocka_unit_test(test_real_options_are_set_and_read_as_numbers),
         cmocka_unit_test(test_a_description_holds_type_default_and_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,18 +4,11 @@
 #include "client/worker.h"
 
 #include <math.h>
-#include <stdio.h>
 
 eg_status eg_worker_open_optimizer(eg_worker *w)
 {
-    static const char *const names[] = {"sgd", "adam", "adamw"};
-    const eg_train_opts *t = &w->e->train;
-    char options[128];
-    int n = snprintf(options, sizeof options, "lr=%.17g weight_decay=%.17g", t->lr,
-                     t->weight_decay);
-    if (t->optimizer == 0)
-        snprintf(options + n, sizeof options - (size_t)n, " momentum=%.17g", t->momentum);
-    return eg_learner_optimize(w->model, names[t->optimizer], options);
+    const eg_optimizer_opts *o = &w->e->optimizer;
+    return eg_optimizer_make(o->kind, o->options, w->model->n_params, &w->model->optimizer);
 }
 
 bool eg_worker_is_finite(const float *values, size_t n)

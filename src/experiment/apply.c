@@ -83,7 +83,8 @@ static eg_status apply_source(eg_experiment *e, const eg_yaml *y, const eg_yaml_
 
 eg_status eg_apply_section(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node)
 {
-    bool data = strcmp(node->key, "data") == 0, named = data || strcmp(node->key, "model") == 0;
+    bool data = strcmp(node->key, "data") == 0;
+    bool named = data || strcmp(node->key, "model") == 0 || strcmp(node->key, "optimizer") == 0;
     bool value = strcmp(node->key, "name") == 0 || strcmp(node->key, "scale") == 0;
     if (value || (named && node->type == EG_YAML_SCALAR))
         return apply_value(e, y, node, node->key);

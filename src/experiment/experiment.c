@@ -18,6 +18,7 @@ eg_status eg_experiment_new(eg_experiment **out)
     eg_opts_init(eg_settings_of_data, &e->data);
     eg_opts_init(eg_settings_of_all, e);
     EG_TRY(eg_experiment_set_model(e, "cnn-small"));
+    EG_TRY(eg_experiment_new_optimizer(e));
     return eg_spec_new(&e->spec);
 }
 
@@ -28,6 +29,7 @@ void eg_experiment_free(eg_experiment *e)
     eg_spec_free(e->spec);
     eg_experiment_drop_sources(e);
     free(e->model_options);
+    free(e->optimizer.options);
     eg_parts_free(&e->parts);
     free(e->resolved);
     free(e);

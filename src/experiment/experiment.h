@@ -8,6 +8,7 @@
 #define EG_EXPERIMENT_H
 
 #include <engram/experiment.h>
+#include <engram/optim.h>
 
 #include "base/base.h"
 #include "method/chain.h"
@@ -57,6 +58,15 @@ typedef struct eg_data_opts {
     bool flip;
 } eg_data_opts;
 
+/* The optimiser of the clients, with its options as set. */
+typedef struct eg_optimizer_opts {
+    const eg_optim *kind;
+    void *options; /* the kind's component's */
+    /* What train.lr, train.momentum and train.weight_decay said, which outlives a change of
+     * kind; NAN: nothing. */
+    double older[3];
+} eg_optimizer_opts;
+
 struct eg_experiment {
     char name[EG_LABEL_SIZE], label[EG_LABEL_SIZE];
     const eg_model *model;
@@ -68,6 +78,7 @@ struct eg_experiment {
     void *set_options[EG_MAX_SOURCES];
     eg_data_opts data;
     eg_memory_opts memory;
+    eg_optimizer_opts optimizer;
     eg_train_opts train;
     eg_server_opts server;
     eg_eval_opts eval;

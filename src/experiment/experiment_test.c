@@ -198,7 +198,7 @@ static void test_values_have_their_types_in_the_resolved_text(void **state)
                                          "  flip: true\n",
                                          "  lr: 1.0e-07\n",
                                          "  weight_decay: 0.25\n",
-                                         "  optimizer: sgd\n",
+                                         "optimizer:\n  name: sgd\n",
                                          "  partition:\n    kind: dirichlet\n    alpha: 0.7\n",
                                          "  announce: true\n",
                                          "- label: 'plain'\n"};

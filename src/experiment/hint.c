@@ -4,6 +4,7 @@
 #include "experiment/hint.h"
 
 #include "experiment/sections.h"
+#include "experiment/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,16 +30,18 @@ static void hint_scenario_row(void *context, const char *name, const char *value
 /* Every setting that can be set as things are. */
 static void hint_settings(eg_suggestion *s, const eg_experiment *e)
 {
-    static const char *const names[] = {"name", "data", "model", "scenario.kind"};
+    static const char *const names[] = {"name", "data", "model", "optimizer", "scenario.kind"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         eg_suggest_offer(s, names[i]);
     hint_rows(s, "", eg_settings_of_all);
+    hint_rows(s, "optimizer", e->optimizer.kind->component.opts);
     for (const eg_section *const *x = eg_sections; *x; x++)
         hint_rows(s, (*x)->component.name, (*x)->component.opts);
     eg_spec_each(e->spec, hint_scenario_row, s);
     hint_rows(s, "data", eg_settings_of_data);
     for (size_t i = 0; i < e->n_sources; i++)
         hint_rows(s, "data", e->sets[i]->component.opts);
+    hint_rows(s, "train", eg_settings_older);
     hint_rows(s, "model", e->model->component.opts);
     for (const eg_method *const *m = eg_methods; *m; m++)
         hint_rows(s, (*m)->component.name, (*m)->component.opts);
@@ -50,6 +53,9 @@ static bool hint_is_name(const char *key)
 {
     static const char *const names[] = {"model",
                                         "model.name",
+                                        "optimizer",
+                                        "optimizer.name",
+                                        "train.optimizer",
                                         "data",
                                         "data.name",
                                         "scenario.kind",

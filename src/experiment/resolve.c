@@ -169,6 +169,8 @@ static void resolve_write(FILE *to, const eg_experiment *e)
     fprintf(to, "model:\n  name: %s\n", e->model->component.name);
     resolve_rows(to, e->model->component.opts, e->model_options);
     resolve_scenario(to, e);
+    fprintf(to, "optimizer:\n  name: %s\n", e->optimizer.kind->component.name);
+    resolve_rows(to, e->optimizer.kind->component.opts, e->optimizer.options);
     for (const eg_section *const *s = eg_sections; *s; s++)
         resolve_section(to, (*s)->component.name, (*s)->component.opts,
                         (const char *)e + (*s)->offset);

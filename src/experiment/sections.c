@@ -15,12 +15,8 @@ const eg_opt eg_settings_of_all[] = {
 static const eg_opt sections_train[] = {
     EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
     EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
-    EG_OPT_CHOICE(eg_train_opts, optimizer, 0, "how weights are updated", "sgd|adam|adamw"),
     EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0,
                   "of a client: fresh each round, or kept from its last one", "fresh|keep"),
-    EG_OPT_REAL(eg_train_opts, lr, 0.01, 0, 1e3, "step size"),
-    EG_OPT_REAL(eg_train_opts, momentum, 0, 0, 1, "of sgd: share of the last step that is kept"),
-    EG_OPT_REAL(eg_train_opts, weight_decay, 0, 0, 1e3, "pull of every weight towards zero"),
     EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
                   "all|seen|client|task"),
     EG_OPT_END,

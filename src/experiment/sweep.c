@@ -25,7 +25,7 @@ static int sweep_turn(const char *key)
     if (strcmp(key, "scenario.partition") == 0)
         return 1;
     return strcmp(key, "data") == 0 || strcmp(key, "model") == 0 ||
-                   strcmp(key, "scenario.kind") == 0
+                   strcmp(key, "optimizer") == 0 || strcmp(key, "scenario.kind") == 0
                ? 0
                : 2;
 }
@@ -35,6 +35,7 @@ static const char *sweep_key(const char *key)
 {
     static const char *const pairs[][2] = {{"data.name", "data"},
                                            {"model.name", "model"},
+                                           {"optimizer.name", "optimizer"},
                                            {"scenario.partition.kind", "scenario.partition"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (strcmp(pairs[i][0], key) == 0)

@@ -80,7 +80,8 @@ static outcome run_label(const char *label, const char *set, int workers, int64_
 /* What a method wishes with this momentum; false: it refuses it. */
 static bool agrees(const eg_method *m, double momentum, eg_agreement *out)
 {
-    const eg_train_opts train = {.epochs = 1, .batch = 1, .lr = 0.1, .momentum = momentum};
+    const eg_train_opts train = {
+        .epochs = 1, .batch = 1, .optimizer = "sgd", .lr = 0.1, .momentum = momentum};
     eg_parts alone = {0};
     assert_ok(eg_parts_add(&alone, m));
     eg_status s = eg_parts_setup(&alone, &(eg_setting){.train = &train}, true, out);

@@ -7,6 +7,8 @@
  */
 #include <engram/method.h>
 
+#include <string.h>
+
 typedef struct scaffold_client {
     const float *all, *own; /* [n_params]: c, and c_i, NULL in its first round */
 } scaffold_client;
@@ -19,10 +21,10 @@ static eg_status scaffold_setup(const void *options, const eg_setting *in, eg_wi
 {
     (void)options;
     out->uploads[0] = "scaffold.change";
-    return in->train->optimizer == 0 && in->train->momentum == 0
+    return strcmp(in->train->optimizer, "sgd") == 0 && in->train->momentum == 0
                ? EG_OK
                : eg_fail(EG_ENOTSUP, "its controls are gradients of plain SGD: set "
-                                     "train.optimizer to sgd and train.momentum to 0");
+                                     "optimizer to sgd and optimizer.momentum to 0");
 }
 
 static eg_status scaffold_download(void *self, eg_client *c, int exchange,

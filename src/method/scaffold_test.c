@@ -63,9 +63,10 @@ static void test_momentum_is_refused_in_words(void **state)
 {
     (void)state;
     eg_wishes w = {0};
-    const eg_train_opts momentum = {.momentum = 0.5}, adam = {.optimizer = 1};
+    const eg_train_opts momentum = {.optimizer = "sgd", .momentum = 0.5};
+    const eg_train_opts adam = {.optimizer = "adam"};
     assert_fails(method->setup(NULL, &(eg_setting){.train = &momentum}, &w), EG_ENOTSUP,
-                 "train.momentum to 0");
+                 "optimizer.momentum to 0");
     assert_fails(method->setup(NULL, &(eg_setting){.train = &adam}, &w), EG_ENOTSUP, "sgd");
 }
 

@@ -35,19 +35,18 @@ struct eg_optimizer {
     int64_t t;
 };
 
-eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out)
+eg_status eg_optimizer_make(const eg_optim *kind, const void *options, size_t n,
+                            eg_optimizer **out)
 {
     *out = NULL;
-    const eg_optim *kind = eg_optim_find(name);
-    if (!kind)
-        return EG_ENOENT;
     EG_ASSERT(kind->n_slots <= OPTIMIZER_SLOTS);
     eg_optimizer *o = calloc(1, sizeof *o);
     if (!o)
         return eg_fail(EG_ENOMEM, "no memory for an optimiser");
     o->kind = kind;
     o->n = n;
-    eg_status s = eg_component_new(&kind->component, &o->options);
+    eg_status s = options ? eg_component_copy(&kind->component, options, &o->options)
+                          : eg_component_new(&kind->component, &o->options);
     for (int i = 0; i < kind->n_slots && s == EG_OK; i++)
         s = eg_alloc(n, sizeof(float), &o->slots[i]);
     if (s != EG_OK) {
@@ -56,6 +55,13 @@ eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out)
     }
     *out = o;
     return EG_OK;
+}
+
+eg_status eg_optimizer_new(const char *name, size_t n, eg_optimizer **out)
+{
+    *out = NULL;
+    const eg_optim *kind = eg_optim_find(name);
+    return kind ? eg_optimizer_make(kind, NULL, n, out) : EG_ENOENT;
 }
 
 void eg_optimizer_free(eg_optimizer *o)

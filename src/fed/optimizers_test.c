@@ -1,0 +1,172 @@
+/* optimizers_test.c - optimisers as components of an experiment, from the file to the weights.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "files.h"
+#include "small_run.h"
+
+#include <engram/fed.h>
+
+static char folder[FILES_PATH];
+
+/* An experiment with more lines in its file, then settings up to NULL. */
+static eg_status load(const char *lines, const char *const *sets, eg_experiment **out)
+{
+    char text[2048], file[FILES_PATH * 2];
+    size_t n_sets = 0;
+    int n = snprintf(text, sizeof text,
+                     "name: t\n"
+                     "data: {name: blobs, classes: 2}\n"
+                     "model: mlp\n"
+                     "scenario: {kind: class-incremental, clients: 1, tasks: 1}\n"
+                     "%s"
+                     "runs: [{label: a, method: fedavg}]\n",
+                     lines);
+    files_write(folder, "o.yaml", text, (size_t)n);
+    snprintf(file, sizeof file, "%s/o.yaml", folder);
+    while (sets && sets[n_sets])
+        n_sets++;
+    return eg_experiment_load(file, "a", n_sets, sets, out);
+}
+
+/* What an experiment has for an optimiser: "adam lr=0.001 ...". */
+static void check(const char *lines, const char *const *sets, const char *expected)
+{
+    eg_experiment *e;
+    char text[1024];
+    assert_ok(load(lines, sets, &e));
+    const eg_component *c = &e->optimizer.kind->component;
+    int n = snprintf(text, sizeof text, "%s", c->name);
+    for (const eg_opt *o = c->opts; o->name; o++) {
+        char value[EG_OPT_TEXT_SIZE];
+        eg_opt_print(o, e->optimizer.options, value);
+        n += snprintf(text + n, sizeof text - (size_t)n, " %s=%s", o->name, value);
+    }
+    assert_string_equal(text, expected);
+    double lr = 0;
+    eg_opts_get_real(c->opts, e->optimizer.options, "lr", &lr);
+    assert_true(e->train.lr == lr);
+    eg_experiment_free(e);
+}
+
+#define SETS(...)                ((const char *const[]){__VA_ARGS__, NULL})
+#define MOMENTS                  " beta2=0.999 eps=1e-08 weight_decay="
+#define ADAM(lr, beta1, decay)   "adam lr=" lr " beta1=" beta1 MOMENTS decay
+#define ADAMW(lr, decay)         "adamw lr=" lr " beta1=0.9" MOMENTS decay
+#define SGD(lr, momentum, decay) "sgd lr=" lr " momentum=" momentum " weight_decay=" decay
+
+static void test_an_optimiser_is_set_in_the_file_and_from_the_command_line(void **state)
+{
+    (void)state;
+    check("", NULL, SGD("0.01", "0", "0"));
+    check("optimizer: adamw\n", NULL, ADAMW("0.001", "0.01"));
+    check("optimizer: {lr: 0.5, name: adam, beta1: 0.5}\n", NULL, ADAM("0.5", "0.5", "0"));
+    check("", SETS("optimizer=adam", "optimizer.beta1=0.5"), ADAM("0.001", "0.5", "0"));
+    check("optimizer: {name: adam, lr: 1, beta1: 0.5}\n", SETS("optimizer=adamw"),
+          ADAMW("0.001", "0.01")); /* another optimiser replaces the one there was */
+    check("optimizer: {momentum: 0.9}\n", SETS("optimizer.lr=2"), SGD("2", "0.9", "0"));
+}
+
+static void test_the_older_keys_mean_what_they_did(void **state)
+{
+    (void)state;
+    check("train: {lr: 0.5, momentum: 0.9, weight_decay: 0.1}\n", NULL,
+          SGD("0.5", "0.9", "0.1"));
+    check("train: {optimizer: adam}\n", NULL, ADAM("0.01", "0.9", "0"));
+    check("train: {optimizer: adamw, weight_decay: 1}\n", NULL, ADAMW("0.01", "1"));
+    check("train: {lr: 0.5, momentum: 0.9, optimizer: adam}\n", NULL, ADAM("0.5", "0.9", "0"));
+    check("train: {lr: 0.5, momentum: 0.9, optimizer: adam}\n", SETS("train.optimizer=sgd"),
+          SGD("0.5", "0.9", "0"));
+    check("train: {optimizer: adamw}\n", SETS("train.optimizer=sgd", "train.lr=3"),
+          SGD("3", "0", "0"));
+}
+
+static void test_of_two_keys_for_one_value_the_last_counts(void **state)
+{
+    (void)state;
+    check("optimizer: {name: adam, lr: 0.5}\n", SETS("train.lr=3"), ADAM("3", "0.9", "0"));
+    check("train: {lr: 3}\n", SETS("optimizer.lr=0.5"), SGD("0.5", "0", "0"));
+    /* A rate for any optimiser outlives the choice of one, wherever it stands. */
+    check("train: {lr: 3}\noptimizer: {name: adam, beta1: 0}\n", NULL, ADAM("3", "0", "0"));
+    check("optimizer: {name: adam, beta1: 0}\ntrain: {lr: 3}\n", NULL, ADAM("3", "0", "0"));
+    /* Names come before options, in whatever order they are given. */
+    check("train: {lr: 3}\n", SETS("optimizer.lr=0.5", "optimizer=adam"),
+          ADAM("0.5", "0.9", "0"));
+}
+
+static void test_both_forms_are_one_experiment(void **state)
+{
+    (void)state;
+    eg_experiment *a, *b;
+    assert_ok(load("train: {optimizer: adam, lr: 0.5, batch: 8}\n", NULL, &a));
+    assert_ok(load("train: {batch: 8}\noptimizer: {name: adam, lr: 0.5}\n", NULL, &b));
+    assert_string_equal(eg_experiment_text(a), eg_experiment_text(b));
+    assert_non_null(strstr(eg_experiment_text(a), "optimizer:\n  name: adam\n  lr: "));
+    eg_experiment_free(a);
+    eg_experiment_free(b);
+}
+
+static void test_wrong_optimisers_are_said_with_their_line(void **state)
+{
+    (void)state;
+    eg_experiment *e;
+    assert_fails(load("optimizer: sdg\n", NULL, &e), EG_ENOENT,
+                 "o.yaml:5:12: there is no optimiser 'sdg' (did you mean 'sgd'?)");
+    assert_fails(load("optimizer: {name: adam, momentum: 1}\n", NULL, &e), EG_ENOENT,
+                 "o.yaml:5:35: adam: there is no option 'momentum'");
+    assert_fails(load("optimizer: {lr: -1}\n", NULL, &e), EG_EINVAL,
+                 "o.yaml:5:17: sgd: lr: -1 is outside [0, 1000]");
+    assert_fails(load("train: {lr: -1}\n", NULL, &e), EG_EINVAL, "lr: -1 is outside [0, 1000]");
+    assert_fails(load("train: {optimizer: sdg}\n", NULL, &e), EG_ENOENT, "no optimiser 'sdg'");
+    assert_fails(load("", SETS("optimizer.beta1=0.5"), &e), EG_ENOENT,
+                 "--set optimizer.beta1: sgd: there is no option 'beta1'");
+}
+
+/* A file and a line make an optimiser: this walks the list. */
+static void test_every_optimiser_trains_and_is_kept(void **state)
+{
+    (void)state;
+    char seen[16][65] = {"", ""};
+    size_t n = 0;
+    for (; eg_optims[n]; n++) {
+        char name[64];
+        snprintf(name, sizeof name, "optimizer=%s", eg_optims[n]->component.name);
+        small_run run = {.method = "fedavg", .set = {name, "train.optimizer_state=keep"}};
+        small_run fresh = {.method = "fedavg", .set = {name}};
+        small_run resumed = run;
+        resumed.workers = 2, resumed.stop = 2;
+        assert_true(n < sizeof seen / sizeof *seen);
+        memcpy(seen[n], small_run_all(folder, run).hash, sizeof *seen);
+        assert_string_equal(seen[n], small_run_all(folder, resumed).hash);
+        if (eg_optims[n]->n_slots)
+            assert_string_not_equal(seen[n], small_run_all(folder, fresh).hash);
+        for (size_t i = 0; i < n; i++)
+            assert_string_not_equal(seen[n], seen[i]);
+    }
+}
+
+static int open_folder(void **state)
+{
+    (void)state;
+    files_folder(folder);
+    return 0;
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_optimiser_is_set_in_the_file_and_from_the_command_line),
+        cmocka_unit_test(test_the_older_keys_mean_what_they_did),
+        cmocka_unit_test(test_of_two_keys_for_one_value_the_last_counts),
+        cmocka_unit_test(test_both_forms_are_one_experiment),
+        cmocka_unit_test(test_wrong_optimisers_are_said_with_their_line),
+        cmocka_unit_test(test_every_optimiser_trains_and_is_kept),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
