@@ -75,6 +75,7 @@ void eg_experiment_drop_sources(eg_experiment *e)
 eg_status eg_experiment_check(const eg_experiment *e)
 {
     eg_agreement agreed;
+    EG_TRY(eg_optim_check(e->optimizer.kind, e->optimizer.options));
     return eg_parts_setup(&e->parts, &(eg_setting){.train = &e->train}, e->memory.kind != 0,
                           &agreed);
 }

@@ -48,11 +48,12 @@ static void check(const char *lines, const char *const *sets, const char *expect
     eg_experiment_free(e);
 }
 
-#define SETS(...)                ((const char *const[]){__VA_ARGS__, NULL})
-#define MOMENTS                  " beta2=0.999 eps=1e-08 weight_decay="
-#define ADAM(lr, beta1, decay)   "adam lr=" lr " beta1=" beta1 MOMENTS decay
-#define ADAMW(lr, decay)         "adamw lr=" lr " beta1=0.9" MOMENTS decay
-#define SGD(lr, momentum, decay) "sgd lr=" lr " momentum=" momentum " weight_decay=" decay
+#define SETS(...)              ((const char *const[]){__VA_ARGS__, NULL})
+#define MOMENTS                " beta2=0.999 eps=1e-08 weight_decay="
+#define ADAM(lr, beta1, decay) "adam lr=" lr " beta1=" beta1 MOMENTS decay
+#define ADAMW(lr, decay)       "adamw lr=" lr " beta1=0.9" MOMENTS decay
+#define SGD(lr, momentum, decay)                                                               \
+    "sgd lr=" lr " momentum=" momentum " weight_decay=" decay " nesterov=false"
 
 static void test_an_optimiser_is_set_in_the_file_and_from_the_command_line(void **state)
 {
@@ -117,6 +118,8 @@ static void test_wrong_optimisers_are_said_with_their_line(void **state)
                  "o.yaml:5:17: sgd: lr: -1 is outside [0, 1000]");
     assert_fails(load("train: {lr: -1}\n", NULL, &e), EG_EINVAL, "lr: -1 is outside [0, 1000]");
     assert_fails(load("train: {optimizer: sdg}\n", NULL, &e), EG_ENOENT, "no optimiser 'sdg'");
+    assert_fails(load("optimizer: {nesterov: true}\n", NULL, &e), EG_EINVAL,
+                 "sgd: nesterov needs a momentum above 0");
     assert_fails(load("", SETS("optimizer.beta1=0.5"), &e), EG_ENOENT,
                  "--set optimizer.beta1: sgd: there is no option 'beta1'");
 }

@@ -25,6 +25,11 @@ const eg_optim *eg_optim_find(const char *word)
     return (const eg_optim *)eg_family_find(&eg_optim_family, word);
 }
 
+eg_status eg_optim_check(const eg_optim *kind, const void *options)
+{
+    return kind->check ? eg_blame(kind->check(options), "%s", kind->component.name) : EG_OK;
+}
+
 enum { OPTIMIZER_SLOTS = 2 };
 
 struct eg_optimizer {
@@ -40,6 +45,8 @@ eg_status eg_optimizer_make(const eg_optim *kind, const void *options, size_t n,
 {
     *out = NULL;
     EG_ASSERT(kind->n_slots <= OPTIMIZER_SLOTS);
+    if (options)
+        EG_TRY(eg_optim_check(kind, options));
     eg_optimizer *o = calloc(1, sizeof *o);
     if (!o)
         return eg_fail(EG_ENOMEM, "no memory for an optimiser");

@@ -46,6 +46,17 @@ void EG_KERNEL(sgd)(float *w, float *v, const float *g, float lr, float momentum
     }
 }
 
+void EG_KERNEL(nesterov)(float *w, float *v, const float *g, float lr, float momentum,
+                         float decay, size_t n)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++) {
+        float d = g[i] + decay * w[i];
+        v[i] = momentum * v[i] + d;
+        w[i] -= lr * (d + momentum * v[i]);
+    }
+}
+
 void EG_KERNEL(adam)(float *w, float *m, float *v, const float *g, const eg_adam_step *s,
                      size_t n)
 {
