@@ -34,6 +34,7 @@ typedef struct eg_train_opts {
     int optimizer_state;               /* of "fresh|keep" */
     const char *optimizer;             /* its name */
     double lr, momentum, weight_decay; /* the optimiser's own; 0 where it has none */
+    double clip;                       /* the longest gradient an optimiser gets; 0: any */
 } eg_train_opts;
 
 /* What a worker thread has, whoever is the client. */

@@ -44,12 +44,38 @@ void eg_optimizer_step(eg_optimizer *o, float *w, const float *g);
 /* Forgets the state: as new. */
 void eg_optimizer_reset(eg_optimizer *o);
 
+/* The step size of later steps, in place of what its option lr says; within the option's range.
+ */
+void eg_optimizer_set_rate(eg_optimizer *o, double lr);
+
 /* The state, to be kept elsewhere and put back: slot i ([n], borrowed; NULL past the last) and
  * the steps done. */
 const float *eg_optimizer_slot(const eg_optimizer *o, int i);
 int64_t eg_optimizer_steps(const eg_optimizer *o);
 /* Copies slots, as many as there are, each [n]. */
 void eg_optimizer_restore(eg_optimizer *o, const float *const *slots, int64_t steps);
+
+/* Scales a gradient g [n] that is longer than max down to that length (PyTorch's
+ * clip_grad_norm_), and returns the norm it had. What is not finite is left as it is. */
+double eg_clip_norm(float *g, size_t n, double max);
+
+/* How the step size changes from round to round. */
+typedef enum eg_schedule_kind {
+    EG_SCHEDULE_CONSTANT,
+    EG_SCHEDULE_STEP,  /* times `factor` after each `every` rounds */
+    EG_SCHEDULE_COSINE /* from 1 towards `least` over all rounds, half a cosine */
+} eg_schedule_kind;
+#define EG_SCHEDULE_KINDS "constant|step|cosine"
+
+typedef struct eg_schedule {
+    int kind; /* eg_schedule_kind */
+    int64_t every;
+    double factor, least;
+    int64_t warmup; /* rounds of a straight rise to 1 before the schedule begins */
+} eg_schedule;
+
+/* The factor of the step size in a round, 0 to n_rounds - 1. */
+double eg_schedule_factor(const eg_schedule *s, int64_t round, int64_t n_rounds);
 
 #pragma GCC visibility pop
 

@@ -43,6 +43,7 @@ eg_status eg_worker_begin_optimizer(eg_worker *w)
 {
     const eg_bundle *kept;
     eg_optimizer_reset(w->model->optimizer);
+    eg_optimizer_set_rate(w->model->optimizer, w->client.lr);
     if (w->e->train.optimizer_state == 0)
         return EG_OK;
     EG_TRY(eg_client_recall(&w->client, "optimizer", &kept));

@@ -111,6 +111,8 @@ static eg_status train_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     c->loss += (double)*eg_plan_output(c->plan, "loss");
     c->n_batches++;
     EG_TRY(eg_chain_grad(&w->chain, c));
+    if (w->e->train.clip > 0)
+        eg_clip_norm(c->grad, c->n_params, w->e->train.clip);
     eg_optimizer_step(w->model->optimizer, c->param, c->grad);
     train_remember(w, n);
     c->step++;

@@ -80,6 +80,7 @@ struct eg_experiment {
     eg_memory_opts memory;
     eg_optimizer_opts optimizer;
     eg_train_opts train;
+    eg_schedule schedule;
     eg_server_opts server;
     eg_eval_opts eval;
     eg_parts parts;
@@ -90,5 +91,8 @@ struct eg_experiment {
     char *resolved; /* the text that config.yaml holds */
     char sha256[65];
 };
+
+/* The step size in a round as a share of lr. `scale` shrinks the schedule with the rounds. */
+double eg_experiment_rate(const eg_experiment *e, int64_t round, int64_t n_rounds);
 
 #endif

@@ -110,3 +110,18 @@ eg_status eg_experiment_set_older(eg_experiment *e, const char *name, const char
     optimizer_show(e);
     return EG_OK;
 }
+
+/* A count of rounds under `scale`; 0 has a meaning of its own. */
+static int64_t optimizer_rounds(const eg_experiment *e, int64_t n)
+{
+    double less = floor((double)n * e->scale + 1e-9);
+    return n == 0 ? 0 : (int64_t)fmax(less, 1);
+}
+
+double eg_experiment_rate(const eg_experiment *e, int64_t round, int64_t n_rounds)
+{
+    eg_schedule s = e->schedule;
+    s.every = optimizer_rounds(e, s.every);
+    s.warmup = optimizer_rounds(e, s.warmup);
+    return eg_schedule_factor(&s, round, n_rounds);
+}

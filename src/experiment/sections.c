@@ -19,6 +19,15 @@ static const eg_opt sections_train[] = {
                   "of a client: fresh each round, or kept from its last one", "fresh|keep"),
     EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
                   "all|seen|client|task"),
+    EG_OPT_REAL(eg_train_opts, clip, 0, 0, 1e9, "a gradient longer than this is scaled down to it; 0: none is"),
+    EG_OPT_END,
+};
+static const eg_opt sections_schedule[] = {
+    EG_OPT_CHOICE(eg_schedule, kind, 0, "constant; lower after each so many rounds; or half a cosine over all rounds", EG_SCHEDULE_KINDS),
+    EG_OPT_INT(eg_schedule, every, 1000, 1, 1e9, "of step: rounds from one change to the next"),
+    EG_OPT_REAL(eg_schedule, factor, 0.5, 0, 1, "of step: what each change multiplies by"),
+    EG_OPT_REAL(eg_schedule, least, 0, 0, 1, "of cosine: the share of lr it falls towards"),
+    EG_OPT_INT(eg_schedule, warmup, 0, 0, 1e9, "rounds in which it rises to lr before"),
     EG_OPT_END,
 };
 static const eg_opt sections_server[] = {
@@ -66,6 +75,9 @@ static const eg_section sections[] = {
      offsetof(eg_experiment, memory)},
     {{"train", "local training", sizeof(eg_train_opts), sections_train},
      offsetof(eg_experiment, train)},
+    {{"schedule", "the step size of clients over the rounds", sizeof(eg_schedule),
+      sections_schedule},
+     offsetof(eg_experiment, schedule)},
     {{"server", "how the clients' models become one", sizeof(eg_server_opts), sections_server},
      offsetof(eg_experiment, server)},
     {{"eval", "how models are tested", sizeof(eg_eval_opts), sections_eval},
@@ -78,10 +90,10 @@ static const eg_component sections_of_all = {"experiment",
                                              "at the top of the file, in no section",
                                              sizeof(eg_experiment), eg_settings_of_all};
 
-const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2], &sections[3],
-                                         NULL};
+const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2],
+                                         &sections[3], &sections[4], NULL};
 
-static const void *const sections_listed[] = {&sections[0], &sections[1],      &sections[2],
-                                              &sections[3], &sections_of_data, &sections_of_all,
-                                              NULL};
+static const void *const sections_listed[] = {&sections[0],     &sections[1], &sections[2],
+                                              &sections[3],     &sections[4], &sections_of_data,
+                                              &sections_of_all, NULL};
 const eg_family eg_setting_family = {"settings", "settings of", sections_listed};

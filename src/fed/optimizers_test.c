@@ -147,6 +147,79 @@ static void test_every_optimiser_trains_and_is_kept(void **state)
     }
 }
 
+static bool same(small_run a, small_run b)
+{
+    small_outcome first = small_run_all(folder, a);
+    return strcmp(first.hash, small_run_all(folder, b).hash) == 0;
+}
+
+static void test_a_schedule_sets_the_rate_of_each_round(void **state)
+{
+    (void)state;
+    /* One round of a warm-up of two has half the rate. */
+    assert_true(same(
+        (small_run){.method = "fedavg",
+                    .set = {"scenario.tasks=1", "scenario.rounds=1", "optimizer.lr=0.5",
+                            "schedule.warmup=2"}},
+        (small_run){.method = "fedavg",
+                    .set = {"scenario.tasks=1", "scenario.rounds=1", "optimizer.lr=0.25"}}));
+    const small_run plain = {.method = "er"};
+    const small_run cosine = {.method = "er", .set = {"schedule.kind=cosine"}};
+    small_run resumed = cosine;
+    resumed.workers = 2, resumed.stop = 3;
+    assert_false(same(plain, cosine));
+    assert_true(same(cosine, resumed));
+    assert_true(same(
+        plain, (small_run){.method = "er", .set = {"schedule.kind=step", "schedule.every=4"}}));
+}
+
+static void test_a_schedule_shrinks_with_the_rounds(void **state)
+{
+    (void)state;
+    eg_experiment *e;
+    assert_ok(load("schedule: {kind: step, every: 20, factor: 0.5, warmup: 10}\nscale: 0.2\n",
+                   NULL, &e));
+    static const double expected[] = {0.5, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25};
+    for (int64_t i = 0; i < 11; i++)
+        assert_near(eg_experiment_rate(e, i, 40), expected[i], 1e-12);
+    eg_experiment_free(e);
+    assert_fails(load("schedule: {kind: stair}\n", NULL, &e), EG_EINVAL,
+                 "o.yaml:5:18: kind: 'stair' is none of constant|step|cosine");
+}
+
+/* A part whose gradients are far too long, and which sees how far they led. */
+static eg_status loud_grad(void *self, eg_client *c)
+{
+    (void)self;
+    for (size_t i = 0; i < c->n_params; i++)
+        c->grad[i] *= 1e6f;
+    return EG_OK;
+}
+
+static eg_status loud_trained(void *self, eg_client *c)
+{
+    (void)self;
+    double square = 0;
+    for (size_t i = 0; i < c->n_params; i++)
+        square += pow((double)c->param[i] - (double)c->global[i], 2);
+    double most = c->train->lr * c->train->clip * (double)c->n_batches;
+    assert_true(square > 0 && sqrt(square) <= 1.0001 * most);
+    return EG_OK;
+}
+
+static void test_gradients_are_clipped_after_all_parts_changed_them(void **state)
+{
+    (void)state;
+    static const eg_method loud = {.component = {"loud", "", 0, NULL},
+                                   .client = {.grad = loud_grad, .trained = loud_trained}};
+    const small_run plain = {.method = "er"};
+    assert_true(same(plain, (small_run){.method = "er", .set = {"train.clip=1e6"}}));
+    assert_false(same(plain, (small_run){.method = "er", .set = {"train.clip=0.1"}}));
+    small_run_all(folder, (small_run){.method = "er",
+                                      .set = {"train.clip=0.5", "optimizer.momentum=0"},
+                                      .after = &loud});
+}
+
 static int open_folder(void **state)
 {
     (void)state;
@@ -170,6 +243,9 @@ int main(void)
         cmocka_unit_test(test_both_forms_are_one_experiment),
         cmocka_unit_test(test_wrong_optimisers_are_said_with_their_line),
         cmocka_unit_test(test_every_optimiser_trains_and_is_kept),
+        cmocka_unit_test(test_a_schedule_sets_the_rate_of_each_round),
+        cmocka_unit_test(test_a_schedule_shrinks_with_the_rounds),
+        cmocka_unit_test(test_gradients_are_clipped_after_all_parts_changed_them),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

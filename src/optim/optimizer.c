@@ -83,8 +83,14 @@ void eg_optimizer_free(eg_optimizer *o)
 
 eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *value)
 {
-    return eg_blame(eg_opts_set(o->kind->component.opts, o->options, option, value), "%s",
-                    o->kind->component.name);
+    const eg_component *c = &o->kind->component;
+    return eg_blame(eg_opts_set(c->opts, o->options, option, value), "%s", c->name);
+}
+
+void eg_optimizer_set_rate(eg_optimizer *o, double lr)
+{
+    eg_status s = eg_opts_set_real(o->kind->component.opts, o->options, "lr", lr);
+    EG_ASSERT(s == EG_OK);
 }
 
 void eg_optimizer_step(eg_optimizer *o, float *w, const float *g)
