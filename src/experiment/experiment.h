@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "method/chain.h"
 #include "model/layers_text.h"
+#include "optim/server.h"
 
 /* The names of folders are made of an experiment's name and a label: they may not be long. */
 enum { EG_MAX_SOURCES = 16, EG_LABEL_SIZE = 256 };
@@ -28,6 +29,7 @@ typedef enum eg_classes {
 typedef struct eg_server_opts {
     int weights; /* of "samples|uniform" */
     int bn;      /* of "average|keep" */
+    eg_server_optimizer_opts optimizer;
     int64_t min_clients;
     int64_t interval;  /* rounds from one download to the next */
     double max_change; /* of an upload, in lengths of the model; 0: any */

@@ -38,6 +38,7 @@ static const eg_opt sections_server[] = {
     EG_OPT_INT(eg_server_opts, interval, 1, 1, 1e6, "rounds clients go on from their own model; 1: none"),
     EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
     EG_OPT_REAL(eg_server_opts, max_change, 10, 0, 1e9, "an upload that moves the model by more than so many times its length is left out; 0: none is"),
+    EG_SERVER_OPTIMIZER_ROWS(eg_server_opts, optimizer),
     EG_OPT_END,
 };
 static const eg_opt sections_eval[] = {
