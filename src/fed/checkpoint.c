@@ -56,6 +56,37 @@ static eg_status checkpoint_fill_run(const eg_federation *f, eg_bundle *to)
     return eg_federation_save_spent(f, to);
 }
 
+enum { CHECKPOINT_SLOTS = 4 };
+
+static const char *const checkpoint_slots[CHECKPOINT_SLOTS] = {"slot0", "slot1", "slot2",
+                                                               "slot3"};
+
+/* The state of the server's optimiser. */
+static eg_status checkpoint_fill_optimizer(const eg_federation *f, eg_bundle *to)
+{
+    for (int i = 0; f->optimizer && eg_server_optimizer_slot(f->optimizer, i); i++)
+        EG_TRY(eg_bundle_add_flat(to, checkpoint_slots[i],
+                                  eg_server_optimizer_slot(f->optimizer, i),
+                                  f->server.n_params));
+    return EG_OK;
+}
+
+static eg_status checkpoint_take_optimizer(eg_federation *f)
+{
+    const float *slots[CHECKPOINT_SLOTS] = {0};
+    const eg_bundle *kept;
+    EG_TRY(eg_records_get(f->records, "optimizer", &kept));
+    for (int i = 0; f->optimizer && eg_server_optimizer_slot(f->optimizer, i); i++) {
+        size_t n = 0;
+        slots[i] = kept ? eg_bundle_find(kept, checkpoint_slots[i], &n) : NULL;
+        if (n != f->server.n_params)
+            return eg_fail(EG_EFORMAT, "the checkpoint lacks the server's optimiser");
+    }
+    if (f->optimizer)
+        eg_server_optimizer_restore(f->optimizer, slots);
+    return EG_OK;
+}
+
 static eg_status checkpoint_put(eg_federation *f, const char *name,
                                 eg_status (*fill)(const eg_federation *f, eg_bundle *to))
 {
@@ -84,6 +115,8 @@ eg_status eg_federation_checkpoint(eg_federation *f)
     eg_receipt receipt;
     EG_TRY(checkpoint_put(f, "model", checkpoint_fill_model));
     EG_TRY(checkpoint_put(f, "run", checkpoint_fill_run));
+    if (f->optimizer)
+        EG_TRY(checkpoint_put(f, "optimizer", checkpoint_fill_optimizer));
     for (size_t i = 0; i < f->n_vectors; i++)
         EG_TRY(checkpoint_put_vector(f, &f->vectors[i]));
     EG_TRY(eg_chain_save(&f->chain, &f->server));
@@ -170,5 +203,6 @@ eg_status eg_federation_resume(eg_federation *f)
     if (!model || !run)
         return eg_fail(EG_EFORMAT, "the checkpoint lacks the server's model or its round");
     EG_TRY(checkpoint_take_model(f, model));
+    EG_TRY(checkpoint_take_optimizer(f));
     return checkpoint_take_run(f, run);
 }

@@ -386,6 +386,25 @@ static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
     assert_string_equal(plain.hash, run_label("keep", "train.momentum=0", 1, 0).hash);
 }
 
+/* A server that goes all the way along the mean change is plain averaging, nearly: the change
+ * is taken off and added again. Every other rule changes the result, and survives a stop. */
+static void test_server_optimisers_move_the_model_and_survive_a_stop(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {
+        "server.optimizer=sgd",  "server.optimizer=momentum", "server.optimizer=adam",
+        "server.optimizer=yogi", "server.optimizer=adagrad",
+    };
+    write_experiment("- {label: avg, method: fedavg}\n");
+    outcome avg = run_label("avg", NULL, 1, 0);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        outcome whole = run_label("avg", rules[i], 1, 0);
+        assert_string_equal(whole.hash, run_label("avg", rules[i], -2, 2).hash);
+        if (i > 0)
+            assert_string_not_equal(whole.hash, avg.hash);
+    }
+}
+
 static void test_bad_settings_are_said_with_line_and_column(void **state)
 {
     (void)state;
@@ -458,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_pairs_bear_random_changes_of_images),
         cmocka_unit_test(test_the_seed_and_every_setting_matter),
         cmocka_unit_test(test_replay_forgets_less_than_averaging),
+        cmocka_unit_test(test_server_optimisers_move_the_model_and_survive_a_stop),
         cmocka_unit_test(test_bad_settings_are_said_with_line_and_column),
         cmocka_unit_test(test_what_a_scenario_lacks_is_said_before_the_first_round),
     };

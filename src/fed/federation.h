@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "exchange/mean.h"
 #include "log/run_folder.h"
+#include "optim/server.h"
 #include "store/ledger.h"
 #include "transport/transport.h"
 
@@ -38,6 +39,8 @@ typedef struct eg_federation {
     eg_server server;
     float *param, *state;           /* the global model */
     float *next_param, *next_state; /* the mean that will become it */
+    eg_server_optimizer
+        *optimizer; /* what moves the model along the mean change; NULL: nothing */
     eg_mean mean_param, mean_state;
     eg_mean unweighed_param,
         unweighed_state; /* without the parts' factors, if a part has one */

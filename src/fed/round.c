@@ -240,6 +240,8 @@ static eg_status round_aggregate(eg_federation *f)
         EG_TRY(eg_mean_get(weighed ? &f->mean_state : &f->unweighed_state, f->next_state));
     else if (f->server.n_state)
         memcpy(f->next_state, f->state, f->server.n_state * sizeof *f->state);
+    if (f->optimizer)
+        eg_server_optimizer_step(f->optimizer, f->param, f->next_param, f->next_param);
     EG_TRY(eg_chain_refine(&f->chain, &f->server, f->next_param, f->next_state));
     if (!round_is_finite(f))
         return eg_run_write_skipped(f->folder, f->server.round + 1,

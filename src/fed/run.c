@@ -38,6 +38,9 @@ static eg_status run_open_model(eg_federation *f)
         EG_TRY(eg_mean_init(&f->unweighed_param, eg_params_length(p)));
         EG_TRY(eg_mean_init(&f->unweighed_state, eg_state_length(p)));
     }
+    if (f->e->server.optimizer.rule != EG_SERVER_NONE)
+        EG_TRY(eg_server_optimizer_new(&f->e->server.optimizer, eg_params_length(p),
+                                       &f->optimizer));
     f->server = (eg_server){.seed = f->seed,
                             .scenario = f->feed.scenario,
                             .net = f->net,
@@ -101,6 +104,7 @@ static void run_close(eg_federation *f)
     if (f->lock >= 0)
         close(f->lock);
     eg_cursor_free(f->cursor);
+    eg_server_optimizer_free(f->optimizer);
     eg_mean_fini(&f->mean_param);
     eg_mean_fini(&f->mean_state);
     eg_mean_fini(&f->unweighed_param);
