@@ -1,0 +1,42 @@
+/* events_fuzz.c - the log of a run, of any bytes: what is read can be judged.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fuzz/fuzz.h"
+
+#include "log/summary.h"
+
+#include <math.h>
+
+enum { CELLS_MOST = 100000 }; /* of a row; a record of more is only slow */
+
+static void try_events(const eg_events *e)
+{
+    eg_record *r, *task_il;
+    double summary[EG_SUMMARY_N];
+    for (size_t i = 0; i < e->n_eval; i++)
+        for (int64_t t = 0; t < e->start.tasks; t++)
+            EG_ASSERT(e->eval[i].correct[t] >= 0 && e->eval[i].correct[t] <= e->eval[i].n[t]);
+    for (size_t i = 0; i < e->n_round; i++)
+        for (size_t k = 0; k < e->round[i].n_clients; k++)
+            EG_ASSERT(e->round[i].clients[k] >= 0 && e->round[i].clients[k] < e->start.clients);
+    if (e->start.clients * e->start.tasks > CELLS_MOST)
+        return;
+    EG_ASSERT(eg_run_records(e, &r, &task_il) == EG_OK);
+    eg_summary_of(e, r, task_il, summary);
+    double final = summary[EG_SUMMARY_acc_final];
+    EG_ASSERT(isnan(final) || (final >= 0 && final <= 1));
+    eg_record_free(r);
+    eg_record_free(task_il);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        eg_events *e;
+        if (eg_events_parse("log", (const char *)bytes, n, whole, &e) != EG_OK)
+            continue;
+        try_events(e);
+        eg_events_free(e);
+    }
+    return 0;
+}
