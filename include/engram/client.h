@@ -35,7 +35,17 @@ typedef struct eg_train_opts {
     const char *optimizer;             /* its name */
     double lr, momentum, weight_decay; /* the optimiser's own; 0 where it has none */
     double clip;                       /* the longest gradient an optimiser gets; 0: any */
+    double temperature;                /* what logits are divided by in the loss */
+    bool rotations; /* a sample of class y is four rows of a batch, turned by 0, 90, 180 and 270
+                       degrees, with labels 4 y to 4 y + 3 */
 } eg_train_opts;
+
+/* Rows of a batch that one sample becomes, and outputs of the head that one class has; the
+ * first of them is that of the upright image. */
+static inline int64_t eg_train_fan(const eg_train_opts *t)
+{
+    return t->rotations ? 4 : 1;
+}
 
 /* What a worker thread has, whoever is the client. */
 typedef struct eg_worker eg_worker;
@@ -58,13 +68,14 @@ typedef struct eg_client {
     int64_t n_samples, cap_samples;
 
     int64_t batch;          /* rows of the current batch, replayed ones that join it included */
-    const eg_sample *drawn; /* [n_drawn]: of the batch's first rows; the others are replayed */
+    const eg_sample *drawn; /* [n_drawn]: each of the batch's first rows; the others are
+                               replayed */
     int64_t n_drawn;
     float *x;            /* [batch, c, h, w], as fed to the network */
     float *labels;       /* [batch] */
     eg_plan *plan;       /* of this batch: where a loss hook's inputs are */
     const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
-    int64_t n_classes;   /* outputs of the head */
+    int64_t n_classes;   /* outputs of the head: eg_train_fan of each class */
     eg_node *features;   /* [batch, d] of the batch, while a loss hook records */
 
     eg_memory *memory; /* NULL unless the experiment declares one */
@@ -79,8 +90,8 @@ typedef struct eg_client {
 /* In the samples hook: adds a training sample to this round's. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
 
-/* The rows of n training samples as the network is fed them, without random crops and flips:
- * x [n, c, h, w], labels [n]. */
+/* The rows of n training samples as the network is fed them, upright and without random crops
+ * and flips: x [n, c, h, w], labels [n]. */
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
 
 /* --- What a loss hook records with. */
@@ -89,7 +100,8 @@ void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x,
  * known. */
 eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x);
 
-/* Masks the logits that train.classes excludes for rows of unknown task. */
+/* Logits as the training loss sees them: for rows of unknown task those that train.classes
+ * excludes are masked, and all are divided by train.temperature. */
 eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
 
 /* Rows that the part's setup asked for (wishes.replays[i]) and that stand apart from the batch:
@@ -111,8 +123,8 @@ typedef struct eg_point {
     float *param, *state;
 } eg_point;
 
-/* n rows: training samples, without random crops and flips; or, with samples NULL, rows of
- * one's own, whose tasks are not known. */
+/* n rows: training samples, upright and without random crops and flips; or, with samples NULL,
+ * rows of one's own, whose tasks are not known. */
 typedef struct eg_rows {
     int64_t n;
     const eg_sample *samples; /* [n] */

@@ -37,49 +37,62 @@ void eg_worker_meet(eg_worker *w)
     if (w->e->train.classes == EG_CLASSES_ALL)
         return;
     EG_ASSERT(w->turn->met != NULL);
-    memcpy(w->met, w->turn->met, (size_t)c->n_classes);
+    memcpy(w->met, w->turn->met, (size_t)eg_scenario_n_classes(w->feed->scenario));
     for (int64_t k = 0; k < c->view.n_spans; k++)
         classes_mark_task(w->feed->scenario, c->id, c->view.spans[k].task, w->met);
 }
 
-eg_node *eg_worker_masked(const eg_worker *w, eg_graph *g, eg_node *logits)
+static eg_node *classes_temper(const eg_worker *w, eg_graph *g, eg_node *logits)
 {
-    if (w->e->train.classes == EG_CLASSES_ALL || eg_graph_status(g) != EG_OK)
-        return logits;
-    return eg_add(g, logits, eg_input(g, "mask", eg_node_shape(logits)));
+    double t = w->e->train.temperature;
+    return t < 1 || t > 1 ? eg_affine(g, logits, 1 / t, 0) : logits;
+}
+
+eg_node *eg_worker_judged(const eg_worker *w, eg_graph *g, eg_node *logits)
+{
+    if (w->e->train.classes != EG_CLASSES_ALL && eg_graph_status(g) == EG_OK)
+        logits = eg_add(g, logits, eg_input(g, "mask", eg_node_shape(logits)));
+    return classes_temper(w, g, logits);
 }
 
 eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits)
 {
     eg_worker *w = c->worker;
     if (w->e->train.classes == EG_CLASSES_ALL)
-        return logits;
+        return classes_temper(w, g, logits);
     if (!w->counted)
         w->counted = eg_input(g, "counted", eg_dims(c->n_classes));
-    return eg_add(g, logits, w->counted);
+    return classes_temper(w, g, eg_add(g, logits, w->counted));
+}
+
+/* Sets what is added to all outputs of a class. row: [n_classes] */
+static void classes_put(const eg_worker *w, float *row, int64_t class, float value)
+{
+    for (int64_t k = class * w->feed->fan; k < (class + 1) * w->feed->fan; k++)
+        row[k] = value;
 }
 
 void eg_worker_mask(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
                     int64_t rows)
 {
-    int64_t classes = w->client.n_classes;
+    int64_t outputs = w->client.n_classes, classes = outputs / w->feed->fan;
     bool by_task = w->e->train.classes == EG_CLASSES_TASK;
-    float *mask = eg_plan_input(plan, "mask");       /* [rows, classes] */
-    float *counted = eg_plan_input(plan, "counted"); /* [classes] */
+    float *mask = eg_plan_input(plan, "mask");       /* [rows, outputs] */
+    float *counted = eg_plan_input(plan, "counted"); /* [outputs] */
     const float *labels = eg_plan_input(plan, "labels");
     for (int64_t k = 0; counted && k < classes; k++)
-        counted[k] = w->met[k] ? 0 : EG_MASKED;
-    for (int64_t i = 0; mask && i < rows; i++, mask += classes) {
+        classes_put(w, counted, k, w->met[k] ? 0 : EG_MASKED);
+    for (int64_t i = 0; mask && i < rows; i++, mask += outputs) {
         const int32_t *own;
         for (int64_t k = 0; k < classes; k++)
-            mask[k] = w->met[k] && !(by_task && i < n) ? 0 : EG_MASKED;
+            classes_put(w, mask, k, w->met[k] && !(by_task && i < n) ? 0 : EG_MASKED);
         if (by_task && i < n) {
             int64_t n_own =
                 eg_scenario_classes(w->feed->scenario, w->client.id, samples[i].task, &own);
             for (int64_t k = 0; k < n_own; k++)
-                mask[own[k]] = 0;
+                classes_put(w, mask, own[k], 0);
         }
-        if (labels[i] >= 0 && labels[i] < (float)classes)
-            mask[(int64_t)labels[i]] = 0; /* the right answer always counts */
+        if (labels[i] >= 0 && labels[i] < (float)outputs) /* the right class always counts */
+            classes_put(w, mask, (int64_t)labels[i] / w->feed->fan, 0);
     }
 }

@@ -20,8 +20,9 @@ int64_t eg_classes_list(const eg_scenario *s, const uint8_t *met, int32_t *list)
 /* At the beginning of a turn: what the client's rows may be taken for. */
 void eg_worker_meet(eg_worker *w);
 
-/* The logits as the loss sees them: a plan's input "mask" is added if classes are left out. */
-eg_node *eg_worker_masked(const eg_worker *w, eg_graph *g, eg_node *logits);
+/* The logits as the loss sees them: a plan's input "mask" is added if classes are left out, and
+ * all are divided by the temperature. */
+eg_node *eg_worker_judged(const eg_worker *w, eg_graph *g, eg_node *logits);
 
 /* Fills that input, and the one of eg_client_counted, once the labels are there. The first n
  * rows are these samples; of the others the task is not known. */

@@ -36,7 +36,7 @@ eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch)
 {
     eg_node *logits = network_logits(w, g, batch);
     eg_output(g, "logits", logits);
-    return eg_cross_entropy(g, eg_worker_masked(w, g, logits),
+    return eg_cross_entropy(g, eg_worker_judged(w, g, logits),
                             eg_input(g, "labels", eg_dims(batch)), NULL);
 }
 
@@ -64,7 +64,7 @@ static void network_record_look(eg_worker *w, eg_graph *g, int64_t batch, bool n
     eg_graph_set_training(g, false);
     eg_node *truth = eg_one_hot(g, eg_input(g, "labels", eg_dims(batch)), classes);
     eg_node *logits = network_logits(w, g, batch);
-    eg_node *losses = eg_cross_entropies(g, eg_worker_masked(w, g, logits), truth);
+    eg_node *losses = eg_cross_entropies(g, eg_worker_judged(w, g, logits), truth);
     eg_output(g, "features", w->client.features);
     eg_output(g, "logits", logits);
     eg_output(g, "losses", losses);

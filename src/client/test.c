@@ -8,6 +8,17 @@
 
 enum { TEST_BATCH = 250, TEST_PLANS = 4 };
 
+/* The outputs of upright images: the first of each class. [n, outputs] -> [n, classes] */
+static eg_node *test_upright(const eg_worker *w, eg_graph *g, eg_node *logits)
+{
+    int64_t fan = w->feed->fan;
+    if (fan == 1 || eg_graph_status(g) != EG_OK)
+        return logits;
+    int64_t n = eg_node_shape(logits).dim[0], classes = eg_node_shape(logits).dim[1] / fan;
+    eg_node *by_class = eg_reshape(g, logits, eg_dims(n, classes, fan));
+    return eg_reshape(g, eg_slice(g, by_class, 2, 0, 1), eg_dims(n, classes));
+}
+
 static void test_record(void *context, eg_graph *g, int64_t batch)
 {
     const eg_worker *w = context;
@@ -15,9 +26,12 @@ static void test_record(void *context, eg_graph *g, int64_t batch)
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
     eg_node *features = eg_net_features(w->net, g, x);
-    eg_output(g, "logits", eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN));
-    if (eg_outputs_own(w->agreed))
-        eg_output(g, "logits in task", eg_outputs_record(w, g, features, EG_OUTPUTS_TOLD));
+    eg_node *open = eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN);
+    eg_output(g, "logits", test_upright(w, g, open));
+    if (!eg_outputs_own(w->agreed))
+        return;
+    eg_node *told = eg_outputs_record(w, g, features, EG_OUTPUTS_TOLD);
+    eg_output(g, "logits in task", test_upright(w, g, told));
 }
 
 eg_status eg_worker_open_test(eg_worker *w)
@@ -30,16 +44,16 @@ eg_status eg_worker_open_test(eg_worker *w)
 static void test_count(const eg_worker *w, const eg_plan *plan, const eg_exam *exam,
                        int64_t rows, eg_score *out)
 {
-    int64_t outputs = eg_net_spec_of(w->net)->classes;
-    const float *logits = eg_plan_output(plan, "logits"); /* [rows, outputs] */
+    int64_t classes = eg_scenario_n_classes(w->feed->scenario);
+    const float *logits = eg_plan_output(plan, "logits"); /* [rows, classes] */
     const float *in_task = eg_plan_output(plan, "logits in task");
     in_task = in_task ? in_task : logits;
-    for (int64_t i = 0; i < rows; i++, logits += outputs, in_task += outputs) {
+    for (int64_t i = 0; i < rows; i++, logits += classes, in_task += classes) {
         out->right +=
             (!exam->allowed || exam->n_allowed) &&
-            eg_predict(logits, outputs, exam->allowed, exam->n_allowed) == w->truth[i];
+            eg_predict(logits, classes, exam->allowed, exam->n_allowed) == w->truth[i];
         out->right_in_task +=
-            eg_predict(in_task, outputs, exam->classes, exam->n_classes) == w->truth[i];
+            eg_predict(in_task, classes, exam->classes, exam->n_classes) == w->truth[i];
     }
 }
 

@@ -24,6 +24,8 @@ static void train_record(void *context, eg_graph *g, int64_t batch)
 eg_status eg_worker_open_train(eg_worker *w)
 {
     const eg_learner *m = w->model;
+    size_t rows = (size_t)(w->e->train.batch * w->feed->fan);
+    EG_TRY(eg_alloc(rows, sizeof *w->fed, &w->fed));
     EG_TRY(eg_program_new(train_record, w, TRAIN_PLANS, &w->learn));
     return eg_program_bind(w->learn, m->table, m->param, m->grad, m->state);
 }
@@ -86,15 +88,18 @@ static eg_status train_plan(eg_worker *w)
 static eg_status train_fill(eg_worker *w, const eg_sample *samples, int64_t n)
 {
     eg_client *c = &w->client;
-    c->batch = n + eg_worker_joining(w);
-    c->drawn = samples, c->n_drawn = n;
+    int64_t rows = n * w->feed->fan;
+    for (int64_t i = 0; i < rows; i++)
+        w->fed[i] = samples[i / w->feed->fan];
+    c->batch = rows + eg_worker_joining(w);
+    c->drawn = w->fed, c->n_drawn = rows;
     EG_TRY(train_plan(w));
-    eg_outputs_tell(w, c->plan, samples, n, c->batch);
+    eg_outputs_tell(w, c->plan, w->fed, rows, c->batch);
     eg_rng augment = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_AUGMENT);
     augment.block = c->step << 32;
     eg_feed_train(w->feed, samples, n, &augment, c->x, c->labels);
-    eg_worker_replay(w, n);
-    eg_worker_mask(w, c->plan, samples, n, c->batch);
+    eg_worker_replay(w, rows);
+    eg_worker_mask(w, c->plan, w->fed, rows, c->batch);
     return eg_chain_fill(&w->chain, c);
 }
 
@@ -114,7 +119,7 @@ static eg_status train_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     if (w->e->train.clip > 0)
         eg_clip_norm(c->grad, c->n_params, w->e->train.clip);
     eg_optimizer_step(w->model->optimizer, c->param, c->grad);
-    train_remember(w, n);
+    train_remember(w, c->n_drawn);
     c->step++;
     return EG_OK;
 }

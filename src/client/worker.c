@@ -20,7 +20,7 @@ static eg_status worker_open_client(eg_worker *w)
     c->n_params = w->model->n_params;
     c->n_state = w->model->n_state;
     c->param = w->model->param, c->grad = w->model->grad, c->state = w->model->state;
-    EG_TRY(eg_alloc((size_t)c->n_classes, 1, &w->met));
+    EG_TRY(eg_alloc((size_t)eg_scenario_n_classes(c->scenario), 1, &w->met));
     return w->e->memory.kind
                ? eg_memory_new((eg_memory_kind)w->e->memory.kind, w->e->memory.size,
                                w->feed->sample, n_logits, &c->memory)
@@ -58,6 +58,7 @@ void eg_worker_close(eg_worker *w)
     free(w->beside);
     free(w->order);
     free(w->picked);
+    free(w->fed);
     free(w->truth);
     free(w->met);
 }

@@ -18,14 +18,14 @@ typedef struct eg_turn {
     size_t exchange; /* its place in the agreement */
     int64_t id, round;
     uint64_t seed;
-    int64_t stage, left; /* the client's stage, and the one it took part in last, -1: none */
-    bool last;           /* the stage ends with this round, as far as can be known now */
-    bool told_boundary;  /* a task begins for it and the scenario announces that */
-    bool own;            /* it goes on from its own model, if it has one */
-    const uint8_t *met;  /* [n_classes]: classes that count in the loss beside those it has now,
-                            as train.classes says; NULL: all */
-    eg_receipt kept;     /* the version of its records that counts */
-    int64_t committed;   /* and the one whose files must stay */
+    int64_t stage, left;   /* the client's stage, and the one it took part in last, -1: none */
+    bool last;             /* the stage ends with this round, as far as can be known now */
+    bool told_boundary;    /* a task begins for it and the scenario announces that */
+    bool own;              /* it goes on from its own model, if it has one */
+    const uint8_t *met;    /* [classes]: those that count in the loss beside those it has now,
+                              as train.classes says; NULL: all */
+    eg_receipt kept;       /* the version of its records that counts */
+    int64_t committed;     /* and the one whose files must stay */
     const eg_bundle *down; /* "param", "state" and what parts added */
 } eg_turn;
 
@@ -77,8 +77,9 @@ struct eg_worker {
     uint64_t n_gradients; /* of `plain` taken in this turn: each has dropout masks of its own */
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
+    eg_sample *fed;    /* [train.batch x fan]: of each row of the batch, replayed ones apart */
     int32_t *truth;    /* [test batch] */
-    uint8_t *met;      /* [n_classes]: what rows of unknown task may be taken for */
+    uint8_t *met;      /* [classes]: what rows of unknown task may be taken for */
     eg_node *counted;  /* while a loss is recorded: the input that says so; NULL: none yet */
     eg_node *tasks;    /* likewise: those that rows of unknown task may be of */
     eg_worker_item **items;

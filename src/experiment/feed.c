@@ -40,6 +40,12 @@ static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_fee
     f->height = f->train[0].height;
     f->width = f->train[0].width;
     f->sample = (size_t)(f->channels * f->height * f->width);
+    f->fan = eg_train_fan(&e->train);
+    if (f->fan > 1 && f->height != f->width)
+        return eg_fail(EG_EINVAL,
+                       "train.rotations turns images by 90 degrees: they must be square, not "
+                       "%lldx%lld",
+                       (long long)f->height, (long long)f->width);
     return EG_OK;
 }
 
@@ -73,6 +79,7 @@ static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
     how.pad = e->data.crop;
     how.flip = e->data.flip;
     how.cutout = e->data.cutout;
+    how.four_rotations = e->train.rotations;
     if (s == EG_OK)
         s = eg_recipe_new(&how, &f->train[task->source], &f->learn[t]);
     free(permutation);
@@ -139,7 +146,7 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
                          .channels = f->channels,
                          .height = f->height,
                          .width = f->width,
-                         .classes = eg_scenario_n_classes(f->scenario)};
+                         .classes = f->fan * eg_scenario_n_classes(f->scenario)};
 }
 
 eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
@@ -168,8 +175,11 @@ void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng
         const eg_sample *s = &samples[i];
         const eg_table *t = &f->train[eg_scenario_task(f->scenario, s->task)->source];
         const eg_recipe *r = rng ? f->learn[s->task] : f->judge[s->task];
-        eg_recipe_fill(r, t, &s->id, 1, rng, x + (size_t)i * f->sample);
-        labels[i] = (float)t->y[s->id];
+        int64_t rows = eg_recipe_fan(r);
+        eg_recipe_fill(r, t, &s->id, 1, rng, x);
+        for (int64_t k = 0; k < rows; k++)
+            *labels++ = (float)(f->fan * t->y[s->id] + k);
+        x += (size_t)rows * f->sample;
     }
 }
 

@@ -19,6 +19,7 @@ typedef struct eg_feed {
     eg_recipe **learn, **judge; /* [n_tasks]: with and without random changes */
     int64_t channels, height, width;
     size_t sample; /* floats of one */
+    int64_t fan;   /* rows of a batch that one becomes, and outputs a class has */
 } eg_feed;
 
 eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_dir,
@@ -32,8 +33,8 @@ eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_label
 /* The network of the experiment, made for the data; valid as long as e. */
 eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
 
-/* Fills rows of a training batch; rng serves crops, flips and cutouts, and without one (NULL)
- * rows come without these. */
+/* Fills the rows of a training batch, fan for each sample; rng serves crops, flips and cutouts.
+ * Without one (NULL) samples come upright and without these, one row each. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels);
 /* Fills rows of samples held out of training (eg_scenario_validation), as tests are filled. */

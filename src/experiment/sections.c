@@ -20,6 +20,8 @@ static const eg_opt sections_train[] = {
     EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
                   "all|seen|client|task"),
     EG_OPT_REAL(eg_train_opts, clip, 0, 0, 1e9, "a gradient longer than this is scaled down to it; 0: none is"),
+    EG_OPT_REAL(eg_train_opts, temperature, 1, 1e-3, 1e3, "what logits are divided by in the loss"),
+    EG_OPT_BOOL(eg_train_opts, rotations, 0, "an image of class y is four rows of a batch, turned by 0, 90, 180 and 270 degrees, that the head must tell apart: labels 4 y to 4 y + 3; tests are upright"),
     EG_OPT_END,
 };
 static const eg_opt sections_schedule[] = {

@@ -118,7 +118,8 @@ static void write_every_method(const char *base)
 static void test_every_method_bears_random_changes_of_images(void **state)
 {
     (void)state;
-    static const char *const sets[] = {"data.crop=1", "data.flip=true", "data.cutout=3"};
+    static const char *const sets[] = {"data.crop=1", "data.flip=true", "data.cutout=3",
+                                       "train.rotations=true"};
     write_every_method(image_text);
     for (const eg_method *const *m = eg_methods; *m; m++)
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
@@ -210,11 +211,11 @@ static void test_the_seed_and_every_setting_matter(void **state)
     (void)state;
     write_experiment("- {label: er, method: er}\n");
     outcome base = run_label("er", NULL, 1, 0);
-    static const char *const sets[] = {"train.lr=0.05",        "train.epochs=1",
-                                       "memory.size=5",        "memory.kind=window",
-                                       "memory.kind=random",   "er.batch=3",
-                                       "memory.insert=once",   "server.weights=uniform",
-                                       "train.optimizer=adam", "scenario.rounds=3"};
+    static const char *const sets[] = {
+        "train.lr=0.05",      "train.epochs=1",         "memory.size=5",
+        "memory.kind=window", "memory.kind=random",     "er.batch=3",
+        "memory.insert=once", "server.weights=uniform", "train.optimizer=adam",
+        "scenario.rounds=3",  "train.temperature=0.5"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if (strcmp(base.hash, run_label("er", sets[i], 1, 0).hash) == 0 &&
             strcmp(sets[i], "server.weights=uniform") != 0) /* parts are of equal size here */

@@ -3,13 +3,15 @@
  */
 #include "fed/federation.h"
 
-/* What the network says to one sample in its training form. */
-static eg_status single_try(const eg_net *net)
+/* What the network says to the rows of one sample in its training form. */
+static eg_status single_try(const eg_federation *f)
 {
+    const eg_net *net = f->net;
     const eg_net_spec *n = eg_net_spec_of(net);
     eg_graph *g;
     EG_TRY(eg_graph_new(&g));
-    eg_net_forward(net, g, eg_input(g, "x", eg_dims(1, n->channels, n->height, n->width)));
+    eg_net_forward(net, g,
+                   eg_input(g, "x", eg_dims(f->feed.fan, n->channels, n->height, n->width)));
     eg_status s = eg_graph_status(g);
     eg_graph_free(g);
     return s;
@@ -35,7 +37,7 @@ eg_status eg_federation_check_batches(const eg_federation *f)
     int64_t batch = f->e->train.batch, rounds = eg_scenario_n_rounds(f->feed.scenario), n = 0;
     if (!f->agreed.fixed_rows)
         return EG_OK;
-    eg_status s = single_try(f->net);
+    eg_status s = single_try(f);
     if (s != EG_ESHAPE)
         return s;
     eg_cursor *c;
@@ -46,7 +48,7 @@ eg_status eg_federation_check_batches(const eg_federation *f)
     eg_cursor_free(c);
     if (client < 0)
         return EG_OK;
-    EG_TRY(eg_blame(single_try(f->net),
+    EG_TRY(eg_blame(single_try(f),
                     "client %lld has %lld samples in round %lld, so its last batch of up to "
                     "%lld has one; change train.batch%s",
                     (long long)client, (long long)n, (long long)round, (long long)batch,

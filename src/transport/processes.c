@@ -38,7 +38,7 @@ typedef struct processes {
 
 static size_t processes_n_classes(const eg_site *site)
 {
-    return (size_t)eg_net_spec_of(site->net)->classes;
+    return (size_t)eg_scenario_n_classes(site->feed->scenario);
 }
 
 /* The child's side. */
