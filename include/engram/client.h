@@ -93,12 +93,18 @@ eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
 /* The rows of n training samples as the network is fed them, upright and without random crops
  * and flips: x [n, c, h, w], labels [n]. */
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
+/* The same as a batch has them: with random crops, flips and cutouts by rng, eg_train_fan rows
+ * for each. */
+void eg_client_feed_batch(eg_client *c, const eg_sample *samples, int64_t n, eg_rng *rng,
+                          float *x, float *labels);
 
 /* --- What a loss hook records with. */
 
 /* Outputs [n, n_classes] for rows x [n, c, h, w] apart from the batch, whose tasks are not
  * known. */
 eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x);
+/* The same for features [n, d]. */
+eg_node *eg_client_outputs_of(eg_client *c, eg_graph *g, eg_node *features);
 
 /* Logits as the training loss sees them: for rows of unknown task those that train.classes
  * excludes are masked, and all are divided by train.temperature. */

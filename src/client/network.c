@@ -24,6 +24,12 @@ void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x,
     eg_feed_train(c->worker->feed, samples, n, NULL, x, labels);
 }
 
+void eg_client_feed_batch(eg_client *c, const eg_sample *samples, int64_t n, eg_rng *rng,
+                          float *x, float *labels)
+{
+    eg_feed_train(c->worker->feed, samples, n, rng, x, labels);
+}
+
 static eg_node *network_logits(eg_worker *w, eg_graph *g, int64_t batch)
 {
     const eg_feed *f = w->feed;

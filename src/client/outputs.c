@@ -24,14 +24,18 @@ eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
 
 eg_node *eg_client_outputs(eg_client *c, eg_graph *g, eg_node *x)
 {
+    return eg_client_outputs_of(c, g, eg_net_features(c->worker->net, g, x));
+}
+
+eg_node *eg_client_outputs_of(eg_client *c, eg_graph *g, eg_node *features)
+{
     eg_worker *w = c->worker;
-    eg_node *features = eg_net_features(w->net, g, x);
     if (!eg_outputs_own(w->agreed))
         return eg_net_head(w->net, g, features);
     int64_t n_tasks = w->feed->n_tasks;
     if (!w->tasks)
         w->tasks = eg_input(g, EG_OUTPUTS_MET, eg_dims(n_tasks));
-    eg_node *none = eg_constant(g, eg_dims(eg_node_shape(x).dim[0], n_tasks), 0);
+    eg_node *none = eg_constant(g, eg_dims(eg_node_shape(features).dim[0], n_tasks), 0);
     return eg_chain_outputs(&w->chain, w->net, g, features, eg_add(g, none, w->tasks));
 }
 
