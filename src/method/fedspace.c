@@ -369,10 +369,10 @@ static eg_status fedspace_save(void *self, eg_server *s)
 }
 
 const eg_method eg_method_fedspace = {
-    .name = "fedspace",
-    .help = "prototypes of all clients' classes, a contrast of features, slow aggregation",
-    .size = sizeof(fedspace),
-    .opts = fedspace_opts,
+    .component =
+        {"fedspace",
+         "prototypes of all clients' classes, a contrast of features, slow aggregation",
+         sizeof(fedspace), fedspace_opts},
     .loss = fedspace_loss,
     .form = fedspace_form,
     .fill = fedspace_fill,

@@ -215,7 +215,8 @@ static eg_status rogue_answer(void *self, eg_client *c, int exchange, eg_bundle 
     return rogue_put(to, classes, rows, 2, 16);
 }
 
-static const eg_method rogue = {.name = "rogue", .client = {.answer = rogue_answer}};
+static const eg_method rogue = {.component = {"rogue", "", 0, NULL},
+                                .client = {.answer = rogue_answer}};
 
 /* How often words are in the events of a run. */
 static int count_events(const char *path, const char *words)

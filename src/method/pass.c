@@ -136,10 +136,8 @@ static eg_status pass_trained(void *self, eg_client *c)
 }
 
 const eg_method eg_method_pass = {
-    .name = "pass",
-    .help = "each client's head learns prototypes of its own past classes again",
-    .size = sizeof(pass),
-    .opts = pass_opts,
+    .component = {"pass", "each client's head learns prototypes of its own past classes again",
+                  sizeof(pass), pass_opts},
     .loss = pass_loss,
     .form = pass_form,
     .fill = pass_fill,
