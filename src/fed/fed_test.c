@@ -161,20 +161,21 @@ static void test_parts_compose_in_pairs(void **state)
 {
     (void)state;
     for (const eg_method *const *a = eg_methods; *a; a++)
-        for (const eg_method *const *b = eg_methods; *b; b++)
-            if (a != b && write_pair(base_text, *a, *b)) {
+        for (const eg_method *const *b = a + 1; *b; b++)
+            if (write_pair(base_text, *a, *b)) {
                 outcome x = run_label("pair", NULL, 1, 0), y = run_label("pair", NULL, 2, 2);
                 assert_string_equal(x.hash, y.hash);
             }
 }
 
+/* And the other way round. */
 static void test_pairs_bear_random_changes_of_images(void **state)
 {
     (void)state;
     for (const eg_method *const *a = eg_methods; *a; a++)
         for (const eg_method *const *b = a + 1; *b; b++)
-            if (write_pair(image_text, *a, *b))
-                run_label("pair", "data.crop=1", 2, 0);
+            if (write_pair(image_text, *b, *a))
+                run_label("pair", "data.crop=1", 2, 2);
 }
 
 static void test_parts_without_strength_are_fedavg(void **state)
