@@ -17,10 +17,10 @@ typedef struct fixture {
     double scale;                  /* 0: the settings do not say */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
     int64_t skipped; /* this round, 0: none; all its uploads are left out */
-    bool notes;      /* every client notes its drift, the server its step */
     double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task; /* evaluate at the ends of tasks only */
     bool local;      /* every client evaluates for itself, the server does not */
+    bool notes;      /* every client notes its drift, the server its step */
     bool unfinished;
 } fixture;
 
