@@ -20,7 +20,7 @@ typedef struct hand_part {
 
 static inline void hand_part_open(hand_part *p, const eg_method *m, const char *const *options)
 {
-    *p = (hand_part){.train = {.epochs = 1, .batch = 1, .lr = 0.1}};
+    *p = (hand_part){.train = {.epochs = 1, .batch = 1, .lr = 0.1, .optimizer = "sgd"}};
     assert_ok(eg_parts_add(&p->parts, m));
     for (; options && options[0]; options += 2)
         assert_ok(

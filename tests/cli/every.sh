@@ -12,7 +12,7 @@ for every in task round 2 4 100; do
     engram run e.yaml --quiet --out "$every" --set eval.every=$every >/dev/null
     echo "every $every: $(sed -n 's/.*"event":"eval","round":\([0-9]*\),.*"full":\([a-z]*\),.*/\1 \2/p' \
         "$every"/*/metrics.jsonl | tr '\n' ',')"
-    grep every: "$every"/*/config.yaml
+    sed -n "/^eval:/,/^[a-z]/p" "$every"/*/config.yaml | grep every:
 done
 fails 2 engram run e.yaml --set eval.every=0
 fails 2 engram run e.yaml --set eval.every=day
