@@ -7,12 +7,13 @@
 #ifndef EG_CLI_H
 #define EG_CLI_H
 
-#include <engram/base.h>
+#include <engram/component.h>
 
 int eg_verb_bench(int argc, char **argv);
 int eg_verb_data(int argc, char **argv);
 int eg_verb_compare(int argc, char **argv);
 int eg_verb_export(int argc, char **argv);
+int eg_verb_eval(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);
@@ -58,5 +59,8 @@ bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more);
 
 /* Reads a seed, 0 to 2^63 - 1. When it is none, says so and returns 2, else 0. */
 int eg_cli_seed(const char *verb, const char *text, uint64_t *out);
+
+/* Sets an option of a component by KEY=VALUE. 0, or 2 after saying what is wrong. */
+int eg_cli_set_option(const char *verb, const eg_component *of, void *self, const char *pair);
 
 #endif

@@ -53,26 +53,12 @@ static int data_list(int argc, char **argv)
     return 0;
 }
 
-/* One KEY=VALUE. */
-static int data_set(data_call *c, const char *pair)
-{
-    const char *equals = strchr(pair, '=');
-    char key[64];
-    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof key)
-        return eg_cli_usage("data", "--set wants KEY=VALUE, not '%s'", pair);
-    memcpy(key, pair, (size_t)(equals - pair));
-    key[equals - pair] = 0;
-    if (eg_opts_set(c->set->component.opts, c->self, key, equals + 1) != EG_OK)
-        return eg_cli_usage("data", "%s: %s", c->set->component.name, eg_error());
-    return 0;
-}
-
 static int data_flag(data_call *c, const char *flag, const char *value)
 {
     if (!value)
         return 2;
     if (strcmp(flag, "--set") == 0)
-        return data_set(c, value);
+        return eg_cli_set_option("data", &c->set->component, c->self, value);
     if (strcmp(flag, "--data-dir") == 0) {
         c->from.dir = value;
     } else if (strcmp(flag, "--out") == 0) {

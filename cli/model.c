@@ -51,7 +51,7 @@ static eg_status model_files(const eg_net *net, const model_options *o)
             printf("%s: every tensor is there, with its shape and finite values\n", o->load);
     }
     if (s == EG_OK && o->save) {
-        s = eg_params_save(p, o->save, value, state);
+        s = eg_net_save(net, o->save, value, state, NULL, 0);
         if (s == EG_OK)
             printf("wrote %s\n", o->save);
     }

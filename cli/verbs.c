@@ -53,6 +53,16 @@ const eg_verb eg_verbs[] = {
      "  --format          tensorboard: PATH is a folder for it; csv: a line a value; npz: "
      "arrays\n"
      "  --out PATH        where they go\n"},
+    {"eval", eg_verb_eval, "engram eval MODEL.safetensors --data NAME [options]\n",
+     "test a saved model, class by class",
+     "MODEL is what a run has saved: it says its network and how images are prepared. Images "
+     "are\n"
+     "taken as the data set has them, neither rotated nor permuted.\n\n"
+     "  --data NAME       the data set, whose test images are used\n"
+     "  --classes A,B..C  images of these classes alone\n"
+     "  --set KEY=VALUE   an option of the data set\n"
+     "  --seed N          of a generated data set (the run's)\n"
+     "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"},
     {"train", eg_verb_train, "engram train [options]\n",
      "train one network on generated characters",
      "Without a model: a linear one, and cnn-small.\n\n"

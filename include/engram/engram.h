@@ -41,6 +41,7 @@
 #include <engram/report.h>
 #include <engram/rng.h>
 #include <engram/safetensors.h>
+#include <engram/saved.h>
 #include <engram/scenario.h>
 #include <engram/suggest.h>
 #include <engram/transform.h>

@@ -45,6 +45,9 @@ const eg_model *eg_model_find(const char *word); /* as eg_family_find */
  * value in brackets may have blanks itself: "layers=[conv 8 k3, relu] init=he". */
 eg_status eg_model_set(const eg_model *m, void *options, const char *text);
 
+/* Writes options as eg_model_set takes them. EG_EINVAL: they need more room. */
+eg_status eg_model_print(const eg_model *m, const void *options, size_t room, char *out);
+
 typedef struct eg_net eg_net;
 
 /* What a net is made for. options is NULL or a text for eg_model_set: "depth=0 width=64". */
@@ -75,6 +78,20 @@ eg_node *eg_net_side(const eg_net *net, eg_graph *g, eg_node *features);
 
 /* Records gradients of loss for all of the net's tensors: eg_backward on its table. */
 void eg_net_backward(const eg_net *net, eg_graph *g, eg_node *loss);
+
+/* Safetensors with the net's tensors, and notes that say what net it is (network, options,
+ * input, classes, side) and which engram wrote it (version, commit), before those that are
+ * given. */
+eg_status eg_net_save(const eg_net *net, const char *path, const float *value,
+                      const float *state, const eg_stored_note *notes, size_t n_notes);
+
+/* Reads such notes and makes the net. EG_EFORMAT: the file does not say what it is of. */
+eg_status eg_net_of_notes(const eg_tensors *file, eg_net **out);
+
+/* First values from a file: every tensor as eg_params_load takes it. With fresh_head the head's
+ * keep the values they have, and so do always those of a second head. */
+eg_status eg_net_start(const eg_net *net, const char *path, bool fresh_head, float *value,
+                       float *state);
 
 #pragma GCC visibility pop
 

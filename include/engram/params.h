@@ -11,6 +11,7 @@
 #define EG_PARAMS_H
 
 #include <engram/rng.h>
+#include <engram/safetensors.h>
 
 #pragma GCC visibility push(default)
 
@@ -80,12 +81,18 @@ void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *stat
 /* Makes the gaps between tensors zero, in an array of values (trained) or of state. */
 void eg_params_clear_gaps(const eg_params *p, bool trained, float *values);
 
-/* Safetensors with the table's names. Loading wants every tensor, with its shape and finite
- * values, and names the one that is wrong; extra integer counters of PyTorch are ignored.
- * Values change only when the whole file is good. */
+/* Safetensors with the table's names, and with notes (eg_tensors_note reads them). Loading
+ * wants every tensor and no other, with its shape and finite values; EG_ESHAPE names those that
+ * do not fit. Integer counters of PyTorch are ignored. Values change only when the whole file
+ * is good.
+ */
 eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
-                         const float *state);
+                         const float *state, const eg_stored_note *notes, size_t n_notes);
 eg_status eg_params_load(const eg_params *p, const char *path, float *value, float *state);
+/* The same, but tensors marked in fresh [n] keep their values, whatever the file has of them.
+ */
+eg_status eg_params_start(const eg_params *p, const char *path, const bool *fresh, float *value,
+                          float *state);
 
 #pragma GCC visibility pop
 

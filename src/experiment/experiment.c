@@ -60,6 +60,7 @@ eg_status eg_experiment_set_model(eg_experiment *e, const char *word)
     if (!m)
         return EG_ENOENT;
     EG_TRY(eg_component_new(&m->component, &options));
+    eg_opts_init(eg_settings_of_model, &e->start); /* weights are one network's */
     free(e->model_options);
     e->model = m;
     e->model_options = options;

@@ -69,11 +69,19 @@ typedef struct eg_optimizer_opts {
     double older[3];
 } eg_optimizer_opts;
 
+/* The first values of the global model. */
+typedef struct eg_start_opts {
+    char weights[EG_OPT_TEXT_SIZE]; /* a safetensors file; "": drawn by the seed */
+    char weights_sha256[EG_OPT_TEXT_SIZE];
+    int head; /* of "keep|fresh" */
+} eg_start_opts;
+
 struct eg_experiment {
     char name[EG_LABEL_SIZE], label[EG_LABEL_SIZE];
     const eg_model *model;
     void *model_options; /* model->size bytes */
-    double scale;        /* the share of rounds and rows that is used */
+    eg_start_opts start;
+    double scale; /* the share of rounds and rows that is used */
     eg_spec *spec;
     size_t n_sources;
     const eg_dataset *sets[EG_MAX_SOURCES];

@@ -42,6 +42,7 @@ static void hint_settings(eg_suggestion *s, const eg_experiment *e)
     for (size_t i = 0; i < e->n_sources; i++)
         hint_rows(s, "data", e->sets[i]->component.opts);
     hint_rows(s, "train", eg_settings_older);
+    hint_rows(s, "model", eg_settings_of_model);
     hint_rows(s, "model", e->model->component.opts);
     for (const eg_method *const *m = eg_methods; *m; m++)
         hint_rows(s, (*m)->component.name, (*m)->component.opts);

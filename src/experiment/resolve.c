@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "experiment/sections.h"
+#include "experiment/start.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,7 @@ static void resolve_write(FILE *to, const eg_experiment *e)
     resolve_data(to, e);
     fprintf(to, "model:\n  name: %s\n", e->model->component.name);
     resolve_rows(to, e->model->component.opts, e->model_options);
+    resolve_rows(to, eg_settings_of_model, &e->start);
     resolve_scenario(to, e);
     fprintf(to, "optimizer:\n  name: %s\n", e->optimizer.kind->component.name);
     resolve_rows(to, e->optimizer.kind->component.opts, e->optimizer.options);
@@ -178,30 +180,12 @@ static void resolve_write(FILE *to, const eg_experiment *e)
     resolve_run(to, e);
 }
 
-/* The model's options as a net takes them. */
-static eg_status resolve_net(eg_experiment *e)
-{
-    size_t used = 0;
-    e->net_options[0] = 0;
-    for (const eg_opt *o = e->model->component.opts; o && o->name; o++) {
-        char value[EG_OPT_TEXT_SIZE];
-        eg_opt_print(o, e->model_options, value);
-        size_t room = sizeof e->net_options - used;
-        int n =
-            snprintf(e->net_options + used, room, "%s%s=%s", used ? " " : "", o->name, value);
-        if (n < 0 || (size_t)n >= room)
-            return eg_fail(EG_EINVAL, "the model '%s' has too many options",
-                           e->model->component.name);
-        used += (size_t)n;
-    }
-    return EG_OK;
-}
-
 eg_status eg_experiment_resolve(eg_experiment *e)
 {
     size_t n = 0;
     uint8_t digest[32];
-    EG_TRY(resolve_net(e));
+    EG_TRY(eg_model_print(e->model, e->model_options, sizeof e->net_options, e->net_options));
+    EG_TRY(eg_start_settle(&e->start));
     EG_TRY(eg_spec_hold_out(e->spec, e->data.validation));
     FILE *to = open_memstream(&e->resolved, &n);
     if (!to)

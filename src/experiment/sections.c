@@ -71,6 +71,12 @@ const eg_opt eg_settings_of_data[] = {
     EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
     EG_OPT_END,
 };
+const eg_opt eg_settings_of_model[] = {
+    EG_OPT_TEXT(eg_start_opts, weights, "", "a safetensors file with the global model's first values, by PyTorch's names; without one they are drawn"),
+    EG_OPT_TEXT(eg_start_opts, weights_sha256, "", "of that file; another one is refused"),
+    EG_OPT_CHOICE(eg_start_opts, head, 0, "the last layer: as in the file, or drawn", "keep|fresh"),
+    EG_OPT_END,
+};
 // clang-format on
 
 static const eg_section sections[] = {
@@ -89,6 +95,9 @@ static const eg_section sections[] = {
 static const eg_component sections_of_data = {"data",
                                               "the images, beside the data set's own options",
                                               sizeof(eg_data_opts), eg_settings_of_data};
+static const eg_component sections_of_model = {
+    "model", "the network's first values, beside its own options", sizeof(eg_start_opts),
+    eg_settings_of_model};
 static const eg_component sections_of_all = {"experiment",
                                              "at the top of the file, in no section",
                                              sizeof(eg_experiment), eg_settings_of_all};
@@ -96,7 +105,7 @@ static const eg_component sections_of_all = {"experiment",
 const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2],
                                          &sections[3], &sections[4], NULL};
 
-static const void *const sections_listed[] = {&sections[0],     &sections[1], &sections[2],
-                                              &sections[3],     &sections[4], &sections_of_data,
-                                              &sections_of_all, NULL};
+static const void *const sections_listed[] = {
+    &sections[0],      &sections[1],       &sections[2],     &sections[3], &sections[4],
+    &sections_of_data, &sections_of_model, &sections_of_all, NULL};
 const eg_family eg_setting_family = {"settings", "settings of", sections_listed};

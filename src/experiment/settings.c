@@ -5,6 +5,7 @@
 
 #include "experiment/hint.h"
 #include "experiment/sections.h"
+#include "experiment/start.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,10 @@ static eg_status settings_set_model(eg_experiment *e, const char *name, const ch
 {
     if (strcmp(name, "name") == 0)
         return eg_experiment_set_model(e, value);
+    if (strcmp(name, "weights") == 0)
+        return eg_start_set_weights(&e->start, value);
+    if (eg_opts_find(eg_settings_of_model, name))
+        return eg_opts_set(eg_settings_of_model, &e->start, name, value);
     if (!eg_opts_find(e->model->component.opts, name))
         return eg_fail(EG_ENOENT, "the model '%s' has no option '%s'", e->model->component.name,
                        name);
@@ -158,7 +163,7 @@ bool eg_setting_is_text(const char *key)
         return strcmp(key, "name") == 0;
     snprintf(head, sizeof head, "%.*s", (int)n, key);
     const char *name = key + n + 1;
-    bool text = false;
+    bool text = strcmp(head, "model") == 0 && settings_is_text(eg_settings_of_model, name);
     if (strcmp(head, "data") == 0) {
         text = settings_is_text(eg_settings_of_data, name);
         for (const eg_dataset *const *d = eg_datasets; *d; d++)

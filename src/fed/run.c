@@ -4,6 +4,8 @@
 #include "fed/federation.h"
 
 #include "base/sha256.h"
+#include "experiment/saved.h"
+#include "experiment/start.h"
 #include "io/json.h"
 
 #include <math.h>
@@ -29,7 +31,7 @@ static eg_status run_open_model(eg_federation *f)
     const eg_params *p = eg_net_params(f->net);
     EG_TRY(eg_params_alloc(p, &f->param));
     EG_TRY(eg_state_alloc(p, &f->state));
-    eg_params_init(p, f->seed, f->param, f->state);
+    EG_TRY(eg_start_fill(&f->e->start, f->net, f->seed, f->param, f->state));
     EG_TRY(eg_mean_init(&f->mean_param, eg_params_length(p)));
     EG_TRY(eg_mean_init(&f->mean_state, eg_state_length(p)));
     EG_TRY(eg_params_alloc(p, &f->next_param));
@@ -207,7 +209,7 @@ static eg_status run_finish(eg_federation *f)
     EG_TRY(run_hash(f, hash));
     if (!f->agreed.all.personal) {
         EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, &path));
-        eg_status s = eg_params_save(eg_net_params(f->net), path, f->param, f->state);
+        eg_status s = eg_saved_write(f->e, f->net, f->seed, path, f->param, f->state);
         free(path);
         EG_TRY(s);
     }

@@ -1,6 +1,7 @@
 /* net.c - the list of models, and a net: a model made for an input and a number of classes.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "model/net.h"
 #include "model/layers.h"
 #include "tensor/graph.h"
 
@@ -30,6 +31,7 @@ struct eg_net {
     eg_net_spec spec;
     void *options;
     eg_params *params;
+    size_t head, side; /* the first tensor of each; those of the features stand before */
     int64_t n_features;
 };
 
@@ -69,6 +71,21 @@ eg_status eg_model_set(const eg_model *m, void *options, const char *text)
     return eg_blame(s, "%s", m->component.name);
 }
 
+eg_status eg_model_print(const eg_model *m, const void *options, size_t room, char *out)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (const eg_opt *o = m->component.opts; o && o->name; o++) {
+        char value[EG_OPT_TEXT_SIZE];
+        eg_opt_print(o, options, value);
+        int n = snprintf(out + used, room - used, "%s%s=%s", used ? " " : "", o->name, value);
+        if (n < 0 || (size_t)n >= room - used)
+            return eg_fail(EG_EINVAL, "the model '%s' has too many options", m->component.name);
+        used += (size_t)n;
+    }
+    return EG_OK;
+}
+
 /* Records the net once, so that its table is complete and its shapes are known to fit. */
 static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
 {
@@ -77,7 +94,9 @@ static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
     const eg_net_spec *s = &net->spec;
     eg_node *x = eg_input(g, "x", eg_dims(2, s->channels, s->height, s->width));
     eg_node *features = eg_net_features(net, g, x);
+    net->head = eg_params_n(net->params);
     eg_net_head(net, g, features);
+    net->side = eg_params_n(net->params);
     if (s->side)
         eg_net_side(net, g, features);
     eg_status status = eg_graph_status(g);
@@ -147,6 +166,22 @@ void eg_net_free(eg_net *net)
 const eg_params *eg_net_params(const eg_net *net)
 {
     return net->params;
+}
+
+const eg_model *eg_net_model(const eg_net *net)
+{
+    return net->model;
+}
+
+const void *eg_net_options(const eg_net *net)
+{
+    return net->options;
+}
+
+void eg_net_heads(const eg_net *net, size_t *head, size_t *side)
+{
+    *head = net->head;
+    *side = net->side;
 }
 
 int64_t eg_net_n_features(const eg_net *net)

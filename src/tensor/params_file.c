@@ -6,11 +6,12 @@
 
 #include "base/base.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
-                         const float *state)
+                         const float *state, const eg_stored_note *notes, size_t n_notes)
 {
     size_t n = eg_params_n(p);
     eg_stored *list = calloc(n + 1, sizeof *list);
@@ -24,58 +25,102 @@ eg_status eg_params_save(const eg_params *p, const char *path, const float *valu
                               .bytes = (t->trained ? value : state) + t->offset};
         memcpy(list[i].dims, t->shape.dim, sizeof t->shape.dim);
     }
-    eg_status s = eg_safetensors_save(path, list, n, NULL, 0);
+    eg_status s = eg_safetensors_save(path, list, n, notes, n_notes);
     free(list);
     return s;
 }
 
-/* A name the table does not know: one of PyTorch's counters is fine, anything else is not. */
-static eg_status params_check_extra(const eg_params *p, const eg_stored *stored)
+/* Whether the network uses a tensor of a file, or passes over it: one of PyTorch's counters. */
+static bool params_knows(const eg_params *p, const char *name)
 {
     const char *counter = ".num_batches_tracked";
-    size_t n = strlen(stored->name), m = strlen(counter);
-    if (n > m && strcmp(stored->name + n - m, counter) == 0)
-        return EG_OK;
-    for (size_t i = 0; i < eg_params_n(p); i++)
-        if (strcmp(eg_params_at(p, i)->name, stored->name) == 0)
-            return EG_OK;
-    return eg_fail(EG_EINVAL, "the network has no tensor '%.80s'", stored->name);
+    size_t n = strlen(name), m = strlen(counter);
+    bool known = n > m && strcmp(name + n - m, counter) == 0;
+    for (size_t i = 0; i < eg_params_n(p) && !known; i++)
+        known = strcmp(eg_params_at(p, i)->name, name) == 0;
+    return known;
 }
 
-static eg_status params_read(const eg_params *p, const char *path, const eg_tensors *file,
-                             float *value, float *state)
+enum { PARAMS_NAMED = 8 };
+
+/* What does not fit, as one text: the first few by name. */
+typedef struct params_misfits {
+    size_t n, used;
+    char text[700];
+} params_misfits;
+
+static void params_misfit(params_misfits *m, const char *name, const char *why)
 {
-    EG_TRY(eg_tensors_check_finite(file));
-    for (size_t i = 0; i < eg_tensors_count(file); i++)
-        EG_TRY(eg_blame(params_check_extra(p, eg_tensors_at(file, i)), "%s", path));
-    for (size_t i = 0; i < eg_params_n(p); i++) {
-        const eg_param_info *t = eg_params_at(p, i);
-        EG_TRY(eg_tensors_read(file, t->name, t->shape.rank, t->shape.dim,
-                               (t->trained ? value : state) + t->offset));
+    if (m->n++ >= PARAMS_NAMED || m->used + 1 >= sizeof m->text)
+        return;
+    int n = snprintf(m->text + m->used, sizeof m->text - m->used, "%s'%.60s' %s",
+                     m->used ? ", " : "", name, why);
+    m->used += n > 0 ? (size_t)n : 0;
+    m->used = m->used < sizeof m->text ? m->used : sizeof m->text - 1;
+}
+
+static bool params_same_shape(const eg_param_info *t, const eg_stored *s)
+{
+    bool same = s->rank == t->shape.rank;
+    for (int i = 0; i < s->rank && same; i++)
+        same = s->dims[i] == t->shape.dim[i];
+    return same;
+}
+
+/* Notes a tensor of the network that cannot be taken from the file. */
+static void params_compare(params_misfits *m, const eg_tensors *file, const eg_param_info *t)
+{
+    const eg_stored *s = eg_tensors_find(file, t->name);
+    char why[200], want[64], have[64] = "of another rank";
+    if (!s) {
+        params_misfit(m, t->name, "is missing");
+    } else if (!params_same_shape(t, s)) {
+        eg_shape_print(t->shape, want);
+        if (s->rank <= EG_MAX_RANK)
+            eg_shape_print(eg_shape_of(s->rank, s->dims), have);
+        snprintf(why, sizeof why, "is %s, not %s", have, want);
+        params_misfit(m, t->name, why);
+    } else if (s->type != EG_STORED_F32) {
+        snprintf(why, sizeof why, "holds %s, not F32", eg_stored_type_text(s->type));
+        params_misfit(m, t->name, why);
     }
-    return EG_OK;
+}
+
+static eg_status params_check(const eg_params *p, const char *path, const eg_tensors *file,
+                              const bool *fresh)
+{
+    params_misfits wrong = {0};
+    EG_TRY(eg_tensors_check_finite(file));
+    for (size_t i = 0; i < eg_params_n(p); i++)
+        if (!fresh || !fresh[i])
+            params_compare(&wrong, file, eg_params_at(p, i));
+    for (size_t i = 0; i < eg_tensors_count(file); i++)
+        if (!params_knows(p, eg_tensors_at(file, i)->name))
+            params_misfit(&wrong, eg_tensors_at(file, i)->name, "is none of the network's");
+    if (wrong.n == 0)
+        return EG_OK;
+    return eg_fail(EG_ESHAPE, "%s: %zu tensor%s not fit: %s%s", path, wrong.n,
+                   wrong.n > 1 ? "s do" : " does", wrong.text,
+                   wrong.n > PARAMS_NAMED ? ", ..." : "");
+}
+
+eg_status eg_params_start(const eg_params *p, const char *path, const bool *fresh, float *value,
+                          float *state)
+{
+    eg_tensors *file;
+    EG_TRY(eg_safetensors_load(path, &file));
+    eg_status s = params_check(p, path, file, fresh); /* a bad file changes nothing */
+    for (size_t i = 0; i < eg_params_n(p) && s == EG_OK; i++) {
+        const eg_param_info *t = eg_params_at(p, i);
+        if (!fresh || !fresh[i])
+            s = eg_tensors_read(file, t->name, t->shape.rank, t->shape.dim,
+                                (t->trained ? value : state) + t->offset);
+    }
+    eg_tensors_free(file);
+    return s;
 }
 
 eg_status eg_params_load(const eg_params *p, const char *path, float *value, float *state)
 {
-    eg_tensors *file = NULL;
-    float *new_value = NULL, *new_state = NULL;
-    eg_status s = eg_safetensors_load(path, &file);
-    if (s != EG_OK)
-        return s;
-    if (s == EG_OK)
-        s = eg_params_alloc(p, &new_value);
-    if (s == EG_OK)
-        s = eg_state_alloc(p, &new_state);
-    if (s == EG_OK)
-        s = params_read(p, path, file, new_value, new_state);
-    if (s == EG_OK) { /* only now: a bad file changes nothing */
-        memcpy(value, new_value, eg_params_length(p) * sizeof *value);
-        if (eg_state_length(p))
-            memcpy(state, new_state, eg_state_length(p) * sizeof *state);
-    }
-    eg_tensors_free(file);
-    free(new_value);
-    free(new_state);
-    return s;
+    return eg_params_start(p, path, NULL, value, state);
 }

@@ -1,6 +1,10 @@
 # Weight files that must not be loaded: one clear sentence each, exit code 1.
 engram model mlp --set depth=0 --input 1x1x2 --classes 1 --save good.st
-load() { fails 1 engram model mlp --set depth=0 --input 1x1x2 --classes 1 --load "$1"; }
+# How long a header is depends on the version in its notes.
+load() {
+    fails 1 engram model mlp --set depth=0 --input 1x1x2 --classes 1 --load "$1" |
+        sed -E 's/says [0-9]{3} bytes/says N bytes/; s/has [0-9]{3}$/has N/'
+}
 size=$(wc -c <good.st)
 
 echo "not there"

@@ -1,0 +1,38 @@
+/* engram/saved.h - a trained model in a file that says all that is needed to use it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A run writes model.safetensors: the tensors by PyTorch's names, and notes with the network
+ * and its options, the input's shape, the classes, means and deviations, data set, seed and
+ * version. One thread at a time.
+ */
+#ifndef EG_SAVED_H
+#define EG_SAVED_H
+
+#include <engram/data.h>
+#include <engram/metric.h>
+#include <engram/model.h>
+
+#pragma GCC visibility push(default)
+
+typedef struct eg_saved eg_saved;
+
+/* Reads such a file. EG_EFORMAT: it does not say what it is of; EG_ESHAPE names the tensors
+ * that do not fit the network it tells of. */
+eg_status eg_saved_open(const char *path, eg_saved **out);
+void eg_saved_free(eg_saved *s); /* NULL is fine */
+
+/* What it holds, borrowed: the network; a note, NULL if there is none of this key. */
+const eg_net *eg_saved_net(const eg_saved *s);
+const char *eg_saved_note(const eg_saved *s, const char *key);
+
+/* Answers for the samples of t, whose images are brought to the network's input and normalised
+ * as in training. Only samples of these classes count (NULL: all). all: every answer is
+ * allowed; within, unless it is NULL: answers are these classes alone. Both are of the
+ * network's classes, and are added to. EG_ESHAPE: t has a class that the network does not know.
+ */
+eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
+                        eg_confusion *all, eg_confusion *within);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,32 @@
+# A run's model is tested from its file alone; and started from.
+cat >small.yaml <<'YAML'
+name: s
+data: {name: glyphs, train: 400, test: 80, classes: 4, mean: 0.5, std: 0.25}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+train: {lr: 0.05}
+runs:
+- {label: avg, method: fedavg}
+YAML
+engram run small.yaml --quiet --seed 5 >table
+cp runs/s-avg-s5-*/model.safetensors model.st
+# The figures depend on the machine a little.
+shown() { sed -E 's/of engram [0-9.]+$/of engram VERSION/; s/ *[0-9.]+ %/ X %/'; }
+engram eval model.st --data glyphs --set classes=4 --set test=80 | shown
+engram eval model.st --data glyphs --classes 2,3 --set classes=4 --set test=80 | shown
+engram run small.yaml --set model.weights=model.st --set train.lr=0 --quiet --out again >table
+cmp again/s-avg-s0-*/model.safetensors model.st >/dev/null || echo "another seed, in its notes"
+
+echo "# wrong"
+fails 2 engram eval
+fails 2 engram eval model.st
+fails 2 engram eval model.st --data glyph
+fails 2 engram eval model.st --data glyphs --set clases=4
+fails 2 engram eval model.st --data glyphs --classes 1..
+fails 2 engram eval model.st --data glyphs --batch 3
+fails 1 engram eval missing.st --data glyphs
+fails 1 engram eval model.st --data glyphs --set test=80
+fails 1 engram eval model.st --data glyphs --classes 7 --set classes=4
+{ header '{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'; printf '\0\0\0\0'; } >bare.st
+fails 1 engram eval bare.st --data glyphs
+fails 2 engram run small.yaml --set model.weights=missing.st
