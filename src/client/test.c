@@ -68,8 +68,11 @@ eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
         int64_t rows = exam->n - at < TEST_BATCH ? exam->n - at : TEST_BATCH;
         eg_plan *plan;
         EG_TRY(eg_program_plan(w->test, rows, &plan));
-        eg_feed_test(w->feed, exam->task, exam->ids + at, rows, eg_plan_input(plan, "x"),
-                     w->truth);
+        float *x = eg_plan_input(plan, "x");
+        if (exam->held_out)
+            eg_feed_validation(w->feed, exam->task, exam->ids + at, rows, x, w->truth);
+        else
+            eg_feed_test(w->feed, exam->task, exam->ids + at, rows, x, w->truth);
         eg_outputs_ask(w, plan, exam, rows);
         EG_TRY(eg_plan_run(plan));
         test_count(w, plan, exam, rows, out);

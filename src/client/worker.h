@@ -133,6 +133,7 @@ void eg_worker_replay(eg_worker *w, int64_t at);    /* draws them; at: batch row
 typedef struct eg_exam {
     int64_t task, n, n_classes, n_allowed;
     int64_t period; /* of the run so far: 0 before it begins */
+    bool held_out;  /* samples are training samples that were held out */
     const int64_t *ids;
     const int32_t *classes;
     const int32_t *allowed; /* NULL: all */

@@ -77,6 +77,11 @@ eg_status eg_experiment_check(const eg_experiment *e)
 {
     eg_agreement agreed;
     EG_TRY(eg_optim_check(e->optimizer.kind, e->optimizer.options));
+    if (e->eval.patience > 0 && e->data.validation <= 0)
+        return eg_fail(EG_EINVAL, "eval.patience needs data.validation, which it goes by");
+    if (e->eval.patience > 0 && e->eval.every == EG_EVERY_TASK)
+        return eg_fail(EG_EINVAL, "eval.patience counts points of a curve, but eval.every is "
+                                  "task; it wants round or a number of rounds");
     return eg_parts_setup(&e->parts, &(eg_setting){.train = &e->train}, e->memory.kind != 0,
                           &agreed);
 }

@@ -53,6 +53,7 @@ static eg_status checkpoint_fill_run(const eg_federation *f, eg_bundle *to)
     EG_TRY(eg_bundle_scalar(to, "bytes_down", f->bytes_down));
     EG_TRY(eg_bundle_scalar(to, "accuracy", f->accuracy));
     EG_TRY(eg_bundle_scalar(to, "losses", (double)f->n_losses));
+    EG_TRY(eg_federation_save_patience(f, to));
     return eg_federation_save_spent(f, to);
 }
 
@@ -189,6 +190,7 @@ static eg_status checkpoint_take_run(eg_federation *f, const eg_bundle *b)
     eg_bundle_scalar_of(b, "accuracy", &f->accuracy);
     eg_bundle_scalar_of(b, "losses", &losses);
     f->n_losses = losses > 0 ? (size_t)losses : 0;
+    eg_federation_load_patience(f, b);
     eg_federation_load_spent(f, b);
     return checkpoint_seek(f, (int64_t)round);
 }

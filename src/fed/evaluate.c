@@ -17,6 +17,7 @@ typedef struct evaluation {
     int64_t period;   /* of the run so far */
     eg_point *models; /* [clients]: the server's own of them; NULL: it has none */
     eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
+    eg_score *held;   /* likewise, on samples held out of training; NULL: there are none */
 } evaluation;
 
 /* Whether clients have models of their own: kept by themselves, or made by the server. */
@@ -58,36 +59,65 @@ static int64_t evaluate_ids(const evaluation *j, int64_t who, int64_t task, int6
     return n;
 }
 
-/* Tests one model on one task of the server's or of a client's. */
-static eg_status evaluate_task(evaluation *j, eg_worker *w, int64_t who, int64_t task,
-                               const float *param, const float *state, eg_score *out)
+/* The numbers of a client's samples of a task that were held out, of the server's all clients';
+ * ids may be NULL, to count them. */
+static int64_t evaluate_held(const eg_federation *f, int64_t who, int64_t task, int64_t *ids)
+{
+    const eg_scenario *s = f->feed.scenario;
+    int64_t first = who < 0 ? 0 : who, n = 0;
+    for (int64_t c = first; c < (who < 0 ? eg_scenario_n_clients(s) : who + 1); c++) {
+        const int64_t *own;
+        int64_t m = eg_scenario_validation(s, c, task, &own);
+        if (ids && m > 0)
+            memcpy(ids + n, own, (size_t)m * sizeof *ids);
+        n += m;
+    }
+    return n;
+}
+
+/* Tests one model on one task of the server's or of a client's: on test samples, or on those
+ * held out. */
+static eg_status evaluate_exam(evaluation *j, eg_worker *w, int64_t who, eg_exam exam,
+                               const eg_point *model, eg_score *out)
 {
     const eg_scenario *s = j->f->feed.scenario;
-    eg_exam exam = {.task = task, .period = j->period};
+    int64_t room =
+        exam.held_out ? evaluate_held(j->f, who, exam.task, NULL) : eg_scenario_max_test(s);
     int64_t *ids;
     int32_t *allowed = NULL; /* [n_classes], and as many marks behind */
-    EG_TRY(eg_alloc((size_t)eg_scenario_max_test(s), sizeof *ids, &ids));
+    EG_TRY(eg_alloc((size_t)room + 1, sizeof *ids, &ids));
     eg_status status =
         eg_alloc(2 * (size_t)eg_scenario_n_classes(s), sizeof *allowed, &allowed);
     if (status == EG_OK) {
-        exam.n_classes = eg_scenario_classes(s, who, task, &exam.classes);
+        exam.n_classes = eg_scenario_classes(s, who, exam.task, &exam.classes);
         evaluate_allow(j->f, who, &exam, allowed,
                        (uint8_t *)(allowed + eg_scenario_n_classes(s)));
-        exam.n = evaluate_ids(j, who, task, ids);
+        exam.n = exam.held_out ? evaluate_held(j->f, who, exam.task, ids)
+                               : evaluate_ids(j, who, exam.task, ids);
         exam.ids = ids;
         out->n = -1;
     }
     if (status == EG_OK && exam.n)
-        status = eg_worker_test(w, param, state, &exam, out);
+        status = eg_worker_test(w, model->param, model->state, &exam, out);
     free(allowed);
     free(ids);
     return status;
 }
 
+/* Both of them; at: where the scores go. */
+static eg_status evaluate_task(evaluation *j, eg_worker *w, int64_t who, int64_t task,
+                               const eg_point *model, int64_t at)
+{
+    eg_exam exam = {.task = task, .period = j->period};
+    EG_TRY(evaluate_exam(j, w, who, exam, model, &j->scores[at]));
+    exam.held_out = true;
+    return j->held ? evaluate_exam(j, w, who, exam, model, &j->held[at]) : EG_OK;
+}
+
 static eg_status evaluate_server(void *context, eg_worker *w, int64_t task)
 {
     evaluation *j = context;
-    return evaluate_task(j, w, EG_SERVER, task, j->f->param, j->f->state, &j->scores[task]);
+    return evaluate_task(j, w, EG_SERVER, task, &(eg_point){j->f->param, j->f->state}, task);
 }
 
 /* One client's own model on its tasks; without such, the global one. */
@@ -95,17 +125,18 @@ static eg_status evaluate_client(void *context, eg_worker *w, int64_t client)
 {
     evaluation *j = context;
     eg_federation *f = j->f;
-    eg_score *scores = j->scores + client * f->feed.n_tasks;
+    int64_t at = client * f->feed.n_tasks;
     eg_records *own = NULL;
     const float *param = j->models ? j->models[client].param : f->param;
     const float *state = j->models ? j->models[client].state : f->state;
     eg_status s =
         f->agreed.all.personal ? eg_federation_own(f, client, &own, &param, &state) : EG_OK;
-    for (int64_t t = 0; t < f->feed.n_tasks && s == EG_OK; t++) {
+    const eg_point model = {(float *)(uintptr_t)param, (float *)(uintptr_t)state};
+    for (int64_t t = 0; t < f->feed.n_tasks && s == EG_OK; t++, at++) {
         const int32_t *classes;
-        scores[t].n = -1;
+        j->scores[at].n = -1;
         if (eg_scenario_classes(f->feed.scenario, client, t, &classes) > 0)
-            s = evaluate_task(j, w, client, t, param, state, &scores[t]);
+            s = evaluate_task(j, w, client, t, &model, at);
     }
     eg_records_free(own);
     return s;
@@ -132,6 +163,15 @@ static void evaluate_free(evaluation *j)
 {
     free(j->models);
     free(j->scores);
+    free(j->held);
+}
+
+/* Room for the scores of n_who models. */
+static eg_status evaluate_alloc(evaluation *j, int64_t n_who, bool validates)
+{
+    size_t n = (size_t)(n_who * j->f->feed.n_tasks);
+    EG_TRY(eg_alloc(n, sizeof *j->scores, &j->scores));
+    return validates ? eg_alloc(n, sizeof *j->held, &j->held) : EG_OK;
 }
 
 static int64_t evaluate_period(const eg_federation *f, int64_t round)
@@ -152,15 +192,20 @@ static double evaluate_mean(const eg_federation *f, const eg_score *scores, int6
     return n ? sum / (double)n : -1;
 }
 
-/* Writes one model's scores. */
-static eg_status evaluate_log(const eg_federation *f, const eg_score *scores, eg_eval_event *e)
+/* Writes the scores of model number `at`. */
+static eg_status evaluate_log(const evaluation *j, int64_t at, eg_eval_event *e)
 {
-    int64_t tasks = f->feed.n_tasks, *counts; /* [3, tasks] */
-    EG_TRY(eg_alloc((size_t)(3 * tasks), sizeof *counts, &counts));
+    const eg_federation *f = j->f;
+    int64_t tasks = f->feed.n_tasks, *counts; /* [5, tasks] */
+    const eg_score *scores = j->scores + at * tasks;
+    const eg_score *held = j->held ? j->held + at * tasks : NULL;
+    EG_TRY(eg_alloc((size_t)(5 * tasks), sizeof *counts, &counts));
     for (int64_t t = 0; t < tasks; t++) {
         counts[t] = scores[t].n > 0 ? scores[t].n : 0;
         counts[tasks + t] = scores[t].right;
         counts[2 * tasks + t] = scores[t].right_in_task;
+        counts[3 * tasks + t] = held && held[t].n > 0 ? held[t].n : 0;
+        counts[4 * tasks + t] = held ? held[t].right : 0;
     }
     /* A part with outputs of its own may use the task where classes do not tell it. */
     bool task_il = eg_outputs_own(&f->agreed) ||
@@ -169,6 +214,8 @@ static eg_status evaluate_log(const eg_federation *f, const eg_score *scores, eg
     e->n = counts;
     e->correct = counts + tasks;
     e->correct_task_il = task_il ? counts + 2 * tasks : NULL;
+    e->n_validation = held ? counts + 3 * tasks : NULL;
+    e->correct_validation = held ? counts + 4 * tasks : NULL;
     eg_status s = eg_run_write_eval(f->folder, e);
     free(counts);
     return s;
@@ -192,29 +239,45 @@ static double evaluate_mean_met(const eg_federation *f, const eg_score *scores)
     return weight > 0 ? sum / weight : -1;
 }
 
+/* The mean over the models that have samples held out; -1: none has. */
+static double evaluate_validation(const evaluation *j, int64_t n_who, int64_t round)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t who = 0; who < n_who && j->held; who++) {
+        double mean = evaluate_mean(j->f, j->held + who * j->f->feed.n_tasks, round);
+        sum += mean >= 0 ? mean : 0;
+        n += mean >= 0;
+    }
+    return n ? sum / (double)n : -1;
+}
+
 eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end, bool full)
 {
     bool own = evaluate_has_own(f);
     int64_t n_who = own ? eg_scenario_n_clients(f->feed.scenario) : 1;
     evaluation j = {
         .f = f, .limit = full ? 0 : f->e->eval.samples, .period = evaluate_period(f, round)};
-    EG_TRY(eg_alloc((size_t)(n_who * f->feed.n_tasks), sizeof *j.scores, &j.scores));
-    eg_status s = evaluate_models(&j);
+    eg_status s = evaluate_alloc(&j, n_who, f->e->data.validation > 0);
+    if (s == EG_OK)
+        s = evaluate_models(&j);
     if (s == EG_OK)
         s = own ? eg_server_each(&f->server, n_who, evaluate_client, NULL, &j)
                 : eg_server_each(&f->server, f->feed.n_tasks, evaluate_server, NULL, &j);
     double sum = 0;
     for (int64_t who = 0; who < n_who && s == EG_OK; who++) {
-        const eg_score *scores = j.scores + who * f->feed.n_tasks;
-        sum += evaluate_mean(f, scores, round);
-        s = evaluate_log(f, scores,
+        sum += evaluate_mean(f, j.scores + who * f->feed.n_tasks, round);
+        s = evaluate_log(&j, who,
                          &(eg_eval_event){.round = round,
                                           .who = own ? who : EG_SERVER,
                                           .task_end = task_end,
                                           .full = full,
                                           .met = -1});
     }
-    f->accuracy = sum / (double)n_who;
+    if (s == EG_OK) {
+        f->accuracy = sum / (double)n_who;
+        f->validation = evaluate_validation(&j, n_who, round);
+    }
     evaluate_free(&j);
     return s;
 }
@@ -222,22 +285,27 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
 eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_end)
 {
     int64_t n_clients = eg_scenario_n_clients(f->feed.scenario);
+    bool own = evaluate_has_own(f); /* else the global model is validated by itself */
     evaluation j = {.f = f, .met = true};
-    EG_TRY(eg_alloc((size_t)(n_clients * f->feed.n_tasks), sizeof *j.scores, &j.scores));
-    eg_status s = evaluate_models(&j);
+    eg_status s = evaluate_alloc(&j, n_clients, own && f->e->data.validation > 0);
+    if (s == EG_OK)
+        s = evaluate_models(&j);
     if (s == EG_OK)
         s = eg_server_each(&f->server, n_clients, evaluate_client, NULL, &j);
     for (int64_t who = 0; who < n_clients && s == EG_OK; who++) {
         int64_t met = eg_cursor_samples(f->cursor, who);
         if (met > 0)
-            s = evaluate_log(f, j.scores + who * f->feed.n_tasks,
+            s = evaluate_log(&j, who,
                              &(eg_eval_event){.round = round,
                                               .who = who,
                                               .task_end = task_end,
                                               .full = true,
                                               .met = met});
     }
-    f->accuracy = evaluate_mean_met(f, j.scores);
+    if (s == EG_OK) {
+        f->accuracy = evaluate_mean_met(f, j.scores);
+        f->validation = own ? evaluate_validation(&j, n_clients, round) : f->validation;
+    }
     evaluate_free(&j);
     return s;
 }

@@ -24,6 +24,14 @@ typedef struct eg_kept_vector {
     float *values; /* [n_params] */
 } eg_kept_vector;
 
+/* How long validation has not become better, since all tasks have come. */
+typedef struct eg_patience {
+    double best;    /* -1: nothing was validated yet */
+    int64_t round;  /* after which it was */
+    int64_t points; /* of the curve since */
+    bool stops;     /* the run is over before its last round */
+} eg_patience;
+
 typedef struct eg_federation {
     const eg_experiment *e;
     uint64_t seed;
@@ -58,7 +66,9 @@ typedef struct eg_federation {
     eg_spent now;                /* by clients in this one */
     double bytes_up, bytes_down; /* whole numbers, over all rounds */
     double round_loss;
-    double accuracy; /* the last mean measured; -1: none yet */
+    double accuracy;   /* the last mean measured; -1: none yet */
+    double validation; /* likewise, on samples held out of training */
+    eg_patience patience;
 } eg_federation;
 
 /* Refuses a run in which a client's last batch will be a single sample, if the network cannot
@@ -75,6 +85,12 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
 /* In a stream: tests the model on each client's cumulative test set, or each client's own, and
  * logs it with the samples the client has met. The cursor stands behind the round. */
 eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_end);
+
+/* Notes a point of the curve after `round` rounds, and ends the run if it was one too many
+ * without a better validation. */
+eg_status eg_federation_wait(eg_federation *f, int64_t round);
+eg_status eg_federation_save_patience(const eg_federation *f, eg_bundle *to);
+void eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
 
 /* Brings all there is to disk, in one commit; takes it up again, if there was one. */
 eg_status eg_federation_checkpoint(eg_federation *f);

@@ -80,7 +80,7 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
 
 static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run_how *how)
 {
-    f->e = e, f->seed = how->seed, f->accuracy = -1;
+    f->e = e, f->seed = how->seed, f->accuracy = f->validation = f->patience.best = -1;
     EG_TRY(eg_feed_open(e, how->seed, how->data_dir, &f->feed));
     EG_TRY(eg_parts_setup(&e->parts,
                           &(eg_setting){.scenario = f->feed.scenario, .train = &e->train},
@@ -175,14 +175,17 @@ static eg_status run_after_round(eg_federation *f, int64_t round, bool *tested)
     /* A client's own model in a stream is tested by what the client met, not by whole tasks. */
     if (tests && !(streams && f->agreed.all.personal))
         EG_TRY(eg_federation_evaluate(f, round + 1, ends, ends));
-    return streams ? eg_federation_evaluate_met(f, round + 1, ends) : EG_OK;
+    if (streams)
+        EG_TRY(eg_federation_evaluate_met(f, round + 1, ends));
+    return *tested ? eg_federation_wait(f, round + 1) : EG_OK;
 }
 
 static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopped)
 {
     int64_t n_rounds = eg_scenario_n_rounds(f->feed.scenario);
     double saved = eg_seconds(), pause = run_pause();
-    for (int64_t r = eg_cursor_round(f->cursor); r < n_rounds && !*stopped; r++) {
+    for (int64_t r = eg_cursor_round(f->cursor);
+         r < n_rounds && !*stopped && !f->patience.stops; r++) {
         bool tested;
         EG_TRY(eg_federation_round(f));
         eg_cursor_next(f->cursor,
@@ -194,8 +197,9 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
                          .accuracy = f->accuracy,
                          .seconds = eg_federation_spent(f).seconds,
                          .evaluated = tested};
-        *stopped = how->progress && !how->progress(how->context, &p) && r + 1 < n_rounds;
-        if (*stopped || r + 1 == n_rounds || eg_seconds() - saved > pause) {
+        bool last = r + 1 == n_rounds || f->patience.stops;
+        *stopped = how->progress && !how->progress(how->context, &p) && !last;
+        if (*stopped || last || eg_seconds() - saved > pause) {
             EG_TRY(eg_federation_checkpoint(f));
             saved = eg_seconds();
         }

@@ -64,6 +64,18 @@ static eg_status event_counts(eg_fields *f, eg_eval_event *e)
     return eg_field_ints(f, "n", 0, INT64_C(1) << 40, &e->n, e->n_tasks);
 }
 
+static eg_status event_validation(eg_fields *f, eg_eval_event *e)
+{
+    EG_TRY(eg_field_ints(eg_optional(f), "n_validation", 0, INT64_C(1) << 40, &e->n_validation,
+                         e->n_tasks));
+    if (!e->n_validation)
+        return EG_OK;
+    EG_TRY(
+        eg_field_shares(f, "validation", e->n_validation, e->n_tasks, &e->correct_validation));
+    return e->correct_validation ? EG_OK
+                                 : eg_fail(EG_EFORMAT, "validation: wants an array, not null");
+}
+
 /* A reader needs the counts before the shares of them, to tell what was right. */
 static eg_status event_eval(eg_fields *f, void *event)
 {
@@ -85,6 +97,7 @@ static eg_status event_eval(eg_fields *f, void *event)
         return eg_fail(EG_EFORMAT, "accuracy: wants an array, not null");
     if (f->to)
         EG_TRY(event_counts(f, e));
+    EG_TRY(event_validation(f, e));
     if (f->to && (e->met < 0 || e->who < 0))
         return EG_OK;
     return eg_field_int(eg_optional(f), "met", 0, event_most, &e->met);
@@ -115,6 +128,14 @@ static eg_status event_skipped(eg_fields *f, void *event)
     return eg_field_text(f, "why", &e->why);
 }
 
+static eg_status event_stop(eg_fields *f, void *event)
+{
+    eg_stop_event *e = event;
+    EG_TRY(eg_field_int(f, "round", 1, event_last_round(f), &e->round));
+    EG_TRY(eg_field_int(f, "best_round", 0, e->round, &e->best_round));
+    return eg_field_real(f, "best", &e->best);
+}
+
 static eg_status event_end(eg_fields *f, void *event)
 {
     eg_end_event *e = event;
@@ -138,4 +159,5 @@ const eg_event_kind eg_event_eval = {"eval", event_eval};
 const eg_event_kind eg_event_note = {"note", event_note};
 const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
 const eg_event_kind eg_event_skipped = {"skipped", event_skipped};
+const eg_event_kind eg_event_stop = {"stop", event_stop};
 const eg_event_kind eg_event_end = {"end", event_end};

@@ -51,7 +51,16 @@ typedef struct eg_eval_event {
     const int64_t *correct;         /* [n_tasks], right ones of them */
     const int64_t *correct_task_il; /* [n_tasks], likewise; or NULL where it has no meaning */
     int64_t met; /* training samples a client has met so far; below 0 it is not written */
+    const int64_t *n_validation; /* [n_tasks], samples held out of training; NULL: there are
+                                  * none */
+    const int64_t *correct_validation; /* [n_tasks], right ones of them */
 } eg_eval_event;
+
+/* The run ends before its last round, since validation has not become better for long. */
+typedef struct eg_stop_event {
+    int64_t round, best_round;
+    double best; /* accuracy in validation, after best_round */
+} eg_stop_event;
 
 /* A figure that a part of the method names, to be drawn as a curve. */
 typedef struct eg_note_event {
@@ -90,6 +99,7 @@ typedef struct eg_event_kind {
 } eg_event_kind;
 
 extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
-    eg_event_left_out, eg_event_skipped, eg_event_end; /* the middle two: eg_loss_event */
+    eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
+    eg_event_stop, eg_event_end;
 
 #endif

@@ -91,6 +91,14 @@ static eg_status events_skipped(eg_events *e, eg_fields *f)
     return events_lose(e, f, &eg_event_skipped);
 }
 
+static eg_status events_stop(eg_events *e, eg_fields *f)
+{
+    if (e->stopped)
+        return eg_fail(EG_EFORMAT, "a second one");
+    e->stopped = true;
+    return eg_event_stop.fields(f, &e->stop);
+}
+
 static eg_status events_end(eg_events *e, eg_fields *f)
 {
     e->ended = true;
@@ -104,7 +112,7 @@ static const struct {
     {&eg_event_start, events_start},       {&eg_event_round, events_round},
     {&eg_event_eval, events_eval},         {&eg_event_note, events_note},
     {&eg_event_left_out, events_left_out}, {&eg_event_skipped, events_skipped},
-    {&eg_event_end, events_end},
+    {&eg_event_stop, events_stop},         {&eg_event_end, events_end},
 };
 
 static eg_status events_take(eg_events *e, const eg_json *object)

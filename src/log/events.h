@@ -20,8 +20,9 @@ typedef struct eg_events {
     eg_eval_event *eval;   /* [n_eval], by round */
     eg_note_event *note;   /* [n_note], by round */
     eg_loss_event *loss;   /* [n_loss], by round */
+    eg_stop_event stop;
     eg_end_event end;
-    bool ended;
+    bool stopped, ended;
     size_t n_round, n_eval, n_note, n_loss;
     size_t cap_round, cap_eval, cap_note, cap_loss;
     eg_arena arena;
@@ -38,12 +39,23 @@ eg_status eg_events_parse(const char *path, const char *text, size_t n, bool who
                           eg_events **out);
 void eg_events_free(eg_events *e); /* NULL is fine */
 
-/* The record of the evaluations: class-IL, or task-IL. A round is a row; where someone was
- * evaluated twice in it, the full evaluation counts. EG_ENOENT: no task-IL accuracy was
- * measured. Free with eg_record_free. */
-eg_status eg_run_record(const eg_events *e, bool task_il, eg_record **out);
+typedef enum eg_record_kind {
+    EG_RECORD_CLASS_IL,
+    EG_RECORD_TASK_IL,
+    EG_RECORD_VALIDATION, /* on samples held out of training */
+    EG_RECORD_KINDS,
+} eg_record_kind;
 
-/* Both of them; *task_il is NULL where it has no meaning. */
-eg_status eg_run_records(const eg_events *e, eg_record **class_il, eg_record **task_il);
+/* The record of the evaluations. A round is a row; where someone was evaluated twice in it, the
+ * full evaluation counts. EG_ENOENT: no accuracy of this kind was measured. Free with
+ * eg_record_free. */
+eg_status eg_run_record(const eg_events *e, eg_record_kind kind, eg_record **out);
+
+/* All of them, by kind; NULL where one has no meaning. */
+typedef struct eg_run_records {
+    eg_record *of[EG_RECORD_KINDS];
+} eg_run_records;
+eg_status eg_run_records_init(eg_run_records *r, const eg_events *e);
+void eg_run_records_fini(eg_run_records *r);
 
 #endif

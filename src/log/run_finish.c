@@ -169,11 +169,11 @@ static eg_status finish_others(eg_json *to, const double *summary, const eg_reco
     return EG_OK;
 }
 
-static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_record *r,
-                             const eg_record *task_il, const char *params_sha256)
+static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_run_records *r,
+                             const char *params_sha256)
 {
     double summary[EG_SUMMARY_N];
-    eg_summary_of(events, r, task_il, summary);
+    eg_summary_of(events, r, summary);
     EG_TRY(finish_who(to, &events->start));
     EG_TRY(finish_values(to, summary));
     EG_TRY(finish_work(to, events));
@@ -182,27 +182,28 @@ static eg_status finish_fill(eg_json *to, const eg_events *events, const eg_reco
     EG_TRY(eg_json_set(to, "config_sha256", eg_json_of_text(events->start.config_sha256)));
     EG_TRY(eg_json_set(to, "version", eg_json_of_text(eg_version())));
     EG_TRY(eg_json_set(to, "commit", eg_json_of_text(eg_commit())));
-    return finish_others(to, summary, task_il);
+    if (events->stopped)
+        EG_TRY(eg_json_set(to, "stopped_after", eg_json_of_int(events->stop.round)));
+    return finish_others(to, summary, r->of[EG_RECORD_TASK_IL]);
 }
 
 static eg_status finish_summary(const eg_run_folder *f, const eg_events *events,
                                 const char *params_sha256)
 {
-    eg_record *r = NULL, *task_il = NULL;
+    eg_run_records r = {0};
     char *text = NULL;
     size_t n;
     eg_json *to = eg_json_object();
-    eg_status status = to ? eg_run_records(events, &r, &task_il) : EG_ENOMEM;
+    eg_status status = to ? eg_run_records_init(&r, events) : EG_ENOMEM;
     if (status == EG_OK)
-        status = finish_fill(to, events, r, task_il, params_sha256);
+        status = finish_fill(to, events, &r, params_sha256);
     if (status == EG_OK)
         status = eg_json_print(to, 2, &text, &n);
     if (status == EG_OK)
         status = finish_save(f, EG_RUN_SUMMARY, text, n);
     free(text);
     eg_json_free(to);
-    eg_record_free(r);
-    eg_record_free(task_il);
+    eg_run_records_fini(&r);
     return status;
 }
 

@@ -4,13 +4,14 @@
 #include "log/events.h"
 
 /* Enters one evaluation into the newest row. */
-static void record_enter(eg_record *r, const eg_eval_event *e, const int64_t *correct)
+static void record_enter(eg_record *r, const eg_eval_event *e, const int64_t *correct,
+                         const int64_t *n)
 {
     int64_t row = eg_record_n_rows(r) - 1;
     double before;
     for (int64_t t = 0; t < e->n_tasks; t++)
-        if (e->n[t] > 0 && (e->full || !eg_record_at(r, row, e->who, t, &before)))
-            eg_record_enter(r, e->who, t, correct[t], e->n[t]);
+        if (n[t] > 0 && (e->full || !eg_record_at(r, row, e->who, t, &before)))
+            eg_record_enter(r, e->who, t, correct[t], n[t]);
     if (e->met >= 0 && e->who >= 0)
         eg_record_met(r, e->who, e->met);
 }
@@ -38,33 +39,38 @@ static int64_t record_clients(const eg_events *events)
 }
 
 /* *any: whether an accuracy of the wanted kind was there. */
-static eg_status record_fill(const eg_events *events, bool task_il, eg_record *r, bool *any)
+static eg_status record_fill(const eg_events *events, eg_record_kind kind, eg_record *r,
+                             bool *any)
 {
     EG_TRY(eg_record_add(r, 0, 0, false));
     for (int64_t t = 0; t < events->start.tasks; t++)
         eg_record_learned(r, t, events->start.learned[t]);
     for (size_t i = 0; i < events->n_eval; i++) {
         const eg_eval_event *e = &events->eval[i];
-        const int64_t *correct = task_il ? e->correct_task_il : e->correct;
+        const int64_t *correct = kind == EG_RECORD_TASK_IL      ? e->correct_task_il
+                                 : kind == EG_RECORD_VALIDATION ? e->correct_validation
+                                                                : e->correct;
         EG_TRY(record_begin(r, events, i));
         if (e->full)
             eg_record_set_whole(r);
         if (correct)
-            record_enter(r, e, correct);
+            record_enter(r, e, correct, kind == EG_RECORD_VALIDATION ? e->n_validation : e->n);
         *any |= correct != NULL;
     }
     return EG_OK;
 }
 
-eg_status eg_run_record(const eg_events *e, bool task_il, eg_record **out)
+eg_status eg_run_record(const eg_events *e, eg_record_kind kind, eg_record **out)
 {
     eg_record *r = NULL;
     bool any = false;
     *out = NULL;
     EG_TRY(eg_record_new(record_clients(e), e->start.tasks, &r));
-    eg_status status = record_fill(e, task_il, r, &any);
-    if (status == EG_OK && task_il && !any)
-        status = eg_fail(EG_ENOENT, "no task-IL accuracy was measured");
+    eg_status status = record_fill(e, kind, r, &any);
+    if (status == EG_OK && kind != EG_RECORD_CLASS_IL && !any)
+        status =
+            eg_fail(EG_ENOENT, kind == EG_RECORD_TASK_IL ? "no task-IL accuracy was measured"
+                                                         : "nothing was validated");
     if (status == EG_OK)
         *out = r;
     else
@@ -72,14 +78,22 @@ eg_status eg_run_record(const eg_events *e, bool task_il, eg_record **out)
     return status;
 }
 
-eg_status eg_run_records(const eg_events *e, eg_record **class_il, eg_record **task_il)
+eg_status eg_run_records_init(eg_run_records *r, const eg_events *e)
 {
-    *task_il = NULL;
-    EG_TRY(eg_run_record(e, false, class_il));
-    eg_status status = eg_run_record(e, true, task_il);
-    if (status == EG_OK || status == EG_ENOENT)
-        return EG_OK;
-    eg_record_free(*class_il);
-    *class_il = NULL;
-    return status;
+    *r = (eg_run_records){0};
+    for (int kind = 0; kind < EG_RECORD_KINDS; kind++) {
+        eg_status status = eg_run_record(e, (eg_record_kind)kind, &r->of[kind]);
+        if (status != EG_OK && status != EG_ENOENT) {
+            eg_run_records_fini(r);
+            return status;
+        }
+    }
+    return EG_OK;
+}
+
+void eg_run_records_fini(eg_run_records *r)
+{
+    for (int kind = 0; kind < EG_RECORD_KINDS; kind++)
+        eg_record_free(r->of[kind]);
+    *r = (eg_run_records){0};
 }

@@ -11,7 +11,7 @@ static const char *const summary_names[] = {
 #define X(name) #name,
 #include "metric/list.inc"
 #undef X
-    "acc_task_il", "bytes_up", "bytes_down", "seconds", "peak_rss_bytes", "rounds",
+    "acc_task_il", "acc_validation", "bytes_up", "bytes_down", "seconds", "peak_rss_bytes", "rounds",
 };
 // clang-format on
 
@@ -49,16 +49,23 @@ static void summary_costs(const eg_events *e, double *out)
     }
 }
 
-void eg_summary_of(const eg_events *e, const eg_record *r, const eg_record *task_il,
-                   double out[EG_SUMMARY_N])
+/* The final accuracy as a record has it; NaN without one. */
+static double summary_final(const eg_record *r)
 {
+    double value;
     const eg_metric *final = eg_metric_find(summary_names[EG_SUMMARY_acc_final]);
+    return r && eg_run_value(final, r, NULL, &value) ? value : NAN;
+}
+
+void eg_summary_of(const eg_events *e, const eg_run_records *r, double out[EG_SUMMARY_N])
+{
     double value;
     for (int i = 0; i < EG_SUMMARY_N; i++) {
         const eg_metric *m = eg_metric_find(summary_names[i]);
-        out[i] = m && eg_run_value(m, r, NULL, &value) ? value : NAN;
+        bool known = m && eg_run_value(m, r->of[EG_RECORD_CLASS_IL], NULL, &value);
+        out[i] = known ? value : NAN;
     }
-    if (task_il && eg_run_value(final, task_il, NULL, &value))
-        out[EG_SUMMARY_acc_task_il] = value;
+    out[EG_SUMMARY_acc_task_il] = summary_final(r->of[EG_RECORD_TASK_IL]);
+    out[EG_SUMMARY_acc_validation] = summary_final(r->of[EG_RECORD_VALIDATION]);
     summary_costs(e, out);
 }

@@ -12,7 +12,7 @@ typedef enum eg_summary {
 #define X(name) EG_SUMMARY_##name,
 #include "metric/list.inc"
 #undef X
-    EG_SUMMARY_acc_task_il,
+    EG_SUMMARY_acc_task_il, EG_SUMMARY_acc_validation,
     EG_SUMMARY_bytes_up, EG_SUMMARY_bytes_down, EG_SUMMARY_seconds, EG_SUMMARY_peak_rss_bytes,
     EG_SUMMARY_rounds,
     EG_SUMMARY_N,
@@ -23,9 +23,8 @@ typedef enum eg_summary {
 const char *eg_summary_name(eg_summary which);
 eg_summary eg_summary_find(const char *name);
 
-/* The values of a run; what has no meaning, or is not known yet, is NaN. r and task_il are its
- * records, the second may be NULL. `ar` takes a second run and is NaN here. */
-void eg_summary_of(const eg_events *e, const eg_record *r, const eg_record *task_il,
-                   double out[EG_SUMMARY_N]);
+/* The values of a run; what has no meaning, or is not known yet, is NaN. r: its records. `ar`
+ * takes a second run and is NaN here. */
+void eg_summary_of(const eg_events *e, const eg_run_records *r, double out[EG_SUMMARY_N]);
 
 #endif

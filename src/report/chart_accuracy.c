@@ -87,7 +87,7 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
 {
     const eg_runlog *r = g->run[0];
     size_t n = 0;
-    eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->start->tasks + 2) * sizeof *line);
+    eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->start->tasks + 3) * sizeof *line);
     eg_line_chart c = {
         .chart = "accuracy", .title = "Accuracy over rounds", .n_tasks = r->start->tasks};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
@@ -103,6 +103,10 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     if (r->n_row > 0 && r->row[r->n_row - 1].task_il) {
         line[n] = (eg_line){.name = "mean, task known", .colour = accuracy_grey, .dash = 1};
         EG_TRY(accuracy_points(p, g, EG_MEAN_IL, false, &line[n++]));
+    }
+    if (r->n_row > 0 && !isnan(r->row[r->n_row - 1].validation)) {
+        line[n] = (eg_line){.name = "mean, validation", .colour = accuracy_grey, .dash = 2};
+        EG_TRY(accuracy_points(p, g, EG_MEAN_VALIDATION, false, &line[n++]));
     }
     line[n] = (eg_line){.name = "mean of learned", .colour = accuracy_ink, .strong = true};
     EG_TRY(accuracy_points(p, g, EG_MEAN, true, &line[n++]));

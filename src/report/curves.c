@@ -69,6 +69,7 @@ static eg_status curves_row(walk *w)
     EG_TRY(curves_add(w, "accuracy/mean", row->round, row->mean));
     for (int64_t t = 0; t < w->r->start->tasks; t++)
         EG_TRY(curves_add(w, w->task[t], row->round, row->acc[t]));
+    EG_TRY(curves_add(w, "validation/mean", row->round, row->validation));
     if (!row->task_il)
         return EG_OK;
     EG_TRY(curves_add(w, "accuracy_task_il/mean", row->round, row->mean_il));

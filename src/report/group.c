@@ -215,9 +215,10 @@ eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task)
     for (size_t i = 0; i < g->n; i++) {
         const eg_runlog_row *row = eg_runlog_row_at(g->run[i], round);
         if (row && task < g->run[i]->start->tasks)
-            group_add(&s, task == EG_MEAN      ? row->mean
-                          : task == EG_MEAN_IL ? row->mean_il
-                                               : row->acc[task]);
+            group_add(&s, task == EG_MEAN              ? row->mean
+                          : task == EG_MEAN_IL         ? row->mean_il
+                          : task == EG_MEAN_VALIDATION ? row->validation
+                                                       : row->acc[task]);
     }
     return group_spread(s);
 }

@@ -74,7 +74,7 @@ typedef struct eg_losses {
 } eg_losses;
 eg_losses eg_group_losses(const eg_group *g);
 
-enum { EG_MEAN = -1, EG_MEAN_IL = -2 };
+enum { EG_MEAN = -1, EG_MEAN_IL = -2, EG_MEAN_VALIDATION = -3 };
 
 /* The figure a paper gives for a group, or NULL. */
 const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,

@@ -15,6 +15,7 @@ typedef struct eg_runlog_row {
     bool task_end;
     double *acc, *task_il; /* [tasks]; task_il may be NULL */
     double mean, mean_il;  /* over the tasks learned by this period */
+    double validation;     /* likewise, on samples held out of training */
 } eg_runlog_row;
 
 typedef struct eg_runlog {

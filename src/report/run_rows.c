@@ -32,9 +32,10 @@ static double rows_mean(const eg_record *record, int64_t row)
     return record && eg_run_mean(record, row, &mean) ? mean : NAN;
 }
 
-static eg_status rows_add(eg_runlog *r, const eg_record *record, const eg_record *task_il,
-                          int64_t i)
+static eg_status rows_add(eg_runlog *r, const eg_run_records *all, int64_t i)
 {
+    const eg_record *record = all->of[EG_RECORD_CLASS_IL],
+                    *task_il = all->of[EG_RECORD_TASK_IL];
     int64_t period = eg_record_period(record, i);
     eg_runlog_row row = {.round = eg_record_round(record, i), .period = period};
     bool any, any_il = false;
@@ -47,6 +48,7 @@ static eg_status rows_add(eg_runlog *r, const eg_record *record, const eg_record
     row.task_end = i > 0 && eg_record_task_row(record, period) == i;
     row.mean = rows_mean(record, i);
     row.mean_il = rows_mean(task_il, i);
+    row.validation = rows_mean(all->of[EG_RECORD_VALIDATION], i);
     r->row[r->n_row++] = row;
     return EG_OK;
 }
@@ -60,10 +62,12 @@ static void rows_so_far(eg_runlog *r)
     r->summary[EG_SUMMARY_seconds] = seconds;
     r->summary[EG_SUMMARY_acc_final] = r->n_row ? r->row[r->n_row - 1].mean : NAN;
     r->summary[EG_SUMMARY_acc_task_il] = r->n_row ? r->row[r->n_row - 1].mean_il : NAN;
+    r->summary[EG_SUMMARY_acc_validation] = r->n_row ? r->row[r->n_row - 1].validation : NAN;
 }
 
-static eg_status rows_make(eg_runlog *r, const eg_record *record, const eg_record *task_il)
+static eg_status rows_make(eg_runlog *r, const eg_run_records *all)
 {
+    const eg_record *record = all->of[EG_RECORD_CLASS_IL];
     size_t n_rows = (size_t)eg_record_n_rows(record), n_tasks = (size_t)r->start->tasks;
     double fall;
     r->row = eg_arena_alloc(&r->arena, n_rows * sizeof *r->row);
@@ -71,10 +75,10 @@ static eg_status rows_make(eg_runlog *r, const eg_record *record, const eg_recor
     if (!r->row || !r->fall)
         return EG_ENOMEM;
     for (size_t i = 0; i < n_rows; i++)
-        EG_TRY(rows_add(r, record, task_il, (int64_t)i));
+        EG_TRY(rows_add(r, all, (int64_t)i));
     for (size_t t = 0; t < n_tasks; t++)
         r->fall[t] = eg_run_fall(record, (int64_t)t, &fall) ? fall : NAN;
-    eg_summary_of(r->log, record, task_il, r->summary);
+    eg_summary_of(r->log, all, r->summary);
     if (!r->finished)
         rows_so_far(r);
     return EG_OK;
@@ -82,11 +86,10 @@ static eg_status rows_make(eg_runlog *r, const eg_record *record, const eg_recor
 
 eg_status eg_runlog_rows(eg_runlog *r)
 {
-    eg_record *record, *task_il;
-    EG_TRY(eg_run_records(r->log, &record, &task_il));
-    eg_status status = rows_make(r, record, task_il);
-    eg_record_free(record);
-    eg_record_free(task_il);
+    eg_run_records all;
+    EG_TRY(eg_run_records_init(&all, r->log));
+    eg_status status = rows_make(r, &all);
+    eg_run_records_fini(&all);
     return status;
 }
 

@@ -13,6 +13,8 @@ const eg_column eg_columns[] = {
      false, 99},
     {"last ten %", "mean accuracy in the last ten rounds", EG_SUMMARY_acc_last_ten, 1, true,
      90},
+    {"validation %", "the same on samples held out of training", EG_SUMMARY_acc_validation, 1,
+     false, 95},
     {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il, 1,
      false, 60},
     {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1,
