@@ -5,6 +5,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C) # only to tell oneDNN to stay on one thread
 
 add_library(engram STATIC)
+set_target_properties(engram PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(engram PUBLIC include PRIVATE src)
 target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C dnnl m)
 
@@ -37,6 +38,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   eg_kernels(avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
              -mprefer-vector-width=512)
 endif()
+
+# The same objects once more, for programs that link at run time. While the first number of the
+# version is 0, the second tells what does not fit together.
+add_library(engram_shared SHARED $<TARGET_OBJECTS:engram> ${EG_KERNELS})
+set_target_properties(engram_shared PROPERTIES
+  OUTPUT_NAME engram
+  LINKER_LANGUAGE C
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_include_directories(engram_shared INTERFACE include)
+target_link_libraries(engram_shared PRIVATE PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C
+                      dnnl m)
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
 add_executable(engram_cli ${sources})

@@ -12,6 +12,9 @@
 #include <stdint.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 // clang-format off
 #define EG_STATUS_MAP(X)                            \
@@ -46,6 +49,10 @@ eg_status eg_fail(eg_status code, const char *format, ...)
 eg_status eg_blame(eg_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* n * size zeroed bytes, aligned for vectors, into *out, which is a pointer of any type; NULL
+ * when n is 0. Free with free(). */
+eg_status eg_alloc(size_t n, size_t size, void *out);
+
 /* Seconds on a clock that only goes forward: for measuring time, never for a result. */
 double eg_seconds(void);
 
@@ -62,6 +69,9 @@ const char *eg_commit(void);
             return eg_try_status;                                                              \
     } while (0)
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

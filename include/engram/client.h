@@ -21,6 +21,9 @@
 #include <engram/scenario.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* A training sample: its task, which fixes source and transform, and its index there. */
 typedef struct eg_sample {
@@ -217,6 +220,9 @@ eg_status eg_learner_recall(eg_learner *l, const char *prefix, const eg_bundle *
 eg_status eg_learner_keep_optimizer(const eg_learner *l, const char *prefix, eg_bundle *to);
 eg_status eg_learner_recall_optimizer(eg_learner *l, const char *prefix, const eg_bundle *from);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

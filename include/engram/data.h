@@ -11,6 +11,9 @@
 #include <engram/component.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum eg_split { EG_TRAIN, EG_TEST } eg_split;
 
@@ -33,6 +36,9 @@ eg_status eg_table_alloc_u8(eg_table *t, int64_t n, int64_t channels, int64_t he
 eg_status eg_table_alloc_f32(eg_table *t, int64_t n, int64_t channels, int64_t height,
                              int64_t width, int64_t classes);
 void eg_table_fini(eg_table *t); /* a zeroed table is fine */
+
+/* Makes out a copy of t. */
+eg_status eg_table_copy(const eg_table *t, eg_table *out);
 
 /* Values of one sample. */
 static inline size_t eg_table_sample(const eg_table *t)
@@ -85,6 +91,10 @@ extern const eg_dataset *const eg_datasets[]; /* alphabetical, NULL at the end *
 extern const eg_family eg_dataset_family;
 const eg_dataset *eg_dataset_find(const char *word); /* as eg_family_find */
 
+/* Adds a data set of one's own, as eg_family_add does, with data in memory or from anywhere:
+ * its load may copy a table (eg_table_copy). */
+eg_status eg_dataset_add(const eg_dataset *d);
+
 /* The folder that a data set's files would be taken from, as far as its name tells; false if
  * there is none. */
 bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, char *out);
@@ -111,6 +121,9 @@ void eg_fractals_free(eg_fractals *f);
 /* Draws image index of a split as planes, [3, size, size]. Its class is index mod classes. */
 eg_status eg_fractals_image(const eg_fractals *f, eg_split split, int64_t index, uint8_t *rgb);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

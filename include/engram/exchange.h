@@ -12,6 +12,9 @@
 #include <engram/params.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_bundle eg_bundle;
 
@@ -69,6 +72,9 @@ eg_status eg_bundle_unpack(const void *bytes, size_t n, eg_bundle **out);
  * EG_EINVAL, and one sentence ("tensor 'delta': element 7 is NaN"). */
 eg_status eg_bundle_check(const eg_bundle *b, const eg_bundle *like);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

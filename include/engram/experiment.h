@@ -13,6 +13,9 @@
 #include <engram/scenario.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_experiment_file eg_experiment_file;
 typedef struct eg_experiment eg_experiment;
@@ -100,6 +103,9 @@ void eg_preview_fini(eg_preview *p);
 eg_status eg_labels_load(const eg_dataset *set, const void *options, const eg_origin *from,
                          double share, eg_labels *out);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

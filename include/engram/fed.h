@@ -10,6 +10,9 @@
 #include <engram/experiment.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* What happened since the last call of a progress function. */
 typedef struct eg_progress {
@@ -41,6 +44,9 @@ eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t
 eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char folder[512],
                             bool *stopped);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

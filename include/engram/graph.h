@@ -16,6 +16,9 @@
 #include <engram/rng.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_graph eg_graph;
 typedef struct eg_node eg_node;
@@ -107,6 +110,9 @@ const char *eg_isa_name(void);
 /* What one core does at most: 1e9 multiplications and additions a second, measured now. */
 double eg_isa_peak_gflops(void);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

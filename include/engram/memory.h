@@ -9,6 +9,9 @@
 #include <engram/rng.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum eg_memory_kind {
     EG_MEMORY_NONE,
@@ -48,6 +51,9 @@ eg_memory_rows eg_memory_get(const eg_memory *m);
 /* EG_ESHAPE: the rows do not fit. An empty set of rows empties the memory. */
 eg_status eg_memory_set(eg_memory *m, const eg_memory_rows *rows);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

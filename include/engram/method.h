@@ -23,6 +23,9 @@
 #include <engram/server.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { EG_TRAINING = 0, EG_MAX_REPLAYS = 4, EG_MAX_EXCHANGES = 4, EG_MAX_UPLOADS = 4 };
 
@@ -143,6 +146,13 @@ extern const eg_method *const eg_methods[]; /* NULL at the end */
 extern const eg_family eg_method_family;
 const eg_method *eg_method_find(const char *word); /* as eg_family_find */
 
+/* Adds a method of one's own, as eg_family_add does: it then has its name in experiment files
+ * like any other. EG_EINVAL also if a half's state is smaller than the options. */
+eg_status eg_method_add(const eg_method *m);
+
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

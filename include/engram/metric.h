@@ -12,6 +12,9 @@
 #include <engram/component.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_record eg_record;
 
@@ -106,6 +109,9 @@ void eg_confusion_add(eg_confusion *c, int32_t truth, int32_t predicted);
 bool eg_confusion_accuracy(const eg_confusion *c, double *out);
 bool eg_confusion_recall(const eg_confusion *c, int64_t k, double *out);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,9 @@
 #include <engram/graph.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Where the entries of a list were read, for errors: "demo.yaml:12:9". */
 typedef struct eg_mark {
@@ -93,6 +96,9 @@ eg_status eg_net_of_notes(const eg_tensors *file, eg_net **out);
 eg_status eg_net_start(const eg_net *net, const char *path, bool fresh_head, float *value,
                        float *state);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

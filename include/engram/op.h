@@ -8,6 +8,9 @@
 #include <engram/graph.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* How a window slides over an image, the same in both directions. Pooling reads kernel; for a
  * convolution the weights give it. groups 0 counts as 1. */
@@ -26,6 +29,9 @@ typedef struct eg_window {
 
 extern const eg_family eg_op_family; /* name and help of each */
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

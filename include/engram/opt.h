@@ -11,6 +11,9 @@
 #include <engram/base.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* The room of a text option, and of any value when printed, the closing zero included. A list
  * of layers is the longest. */
@@ -102,6 +105,9 @@ void eg_opt_describe(const eg_opt *o, char out[EG_OPT_TEXT_SIZE]);
 /* True when a user's word names a component: "fed-a-gem" is fed_a_gem, "der++" is derpp. */
 bool eg_name_equal(const char *name, const char *word);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

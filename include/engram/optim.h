@@ -10,6 +10,9 @@
 #include <engram/component.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* What an optimiser is; src/optim has one file each. */
 typedef struct eg_optim {
@@ -77,6 +80,9 @@ typedef struct eg_schedule {
 /* The factor of the step size in a round, 0 to n_rounds - 1. */
 double eg_schedule_factor(const eg_schedule *s, int64_t round, int64_t n_rounds);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

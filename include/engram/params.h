@@ -14,6 +14,9 @@
 #include <engram/safetensors.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define EG_MAX_RANK 6
 
@@ -94,6 +97,9 @@ eg_status eg_params_load(const eg_params *p, const char *path, float *value, flo
 eg_status eg_params_start(const eg_params *p, const char *path, const bool *fresh, float *value,
                           float *state);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

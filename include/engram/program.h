@@ -11,6 +11,9 @@
 #include <engram/graph.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_program eg_program;
 
@@ -31,6 +34,9 @@ eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, f
 eg_status eg_program_plan(eg_program *p, int64_t batch, eg_plan **out);
 eg_status eg_program_plan_of(eg_program *p, int64_t batch, uint64_t variant, eg_plan **out);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

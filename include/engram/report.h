@@ -12,6 +12,9 @@
 #include <engram/fed.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Writes one self-contained page about n runs, at least one. An unfinished run is shown as far
  * as it has got. published may be NULL. EG_EINVAL: a configuration has a seed twice, or a
@@ -59,6 +62,9 @@ typedef enum eg_export_form {
  * round, accuracies by evaluation, and (but for NPZ) what the method noted. */
 eg_status eg_export_write(const char *run_dir, eg_export_form form, const char *out);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,9 @@
 #include <engram/base.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* What a stream is for: one number per use, so that no two uses share numbers.
  * Names are stable; numbers never change, since they are part of every result. */
@@ -75,6 +78,9 @@ void eg_rng_dirichlet(eg_rng *r, double a, size_t n, double *out);
 /* Fisher-Yates from the end: for i = n-1 .. 1 swap items i and below(i + 1). */
 void eg_rng_shuffle(eg_rng *r, size_t n, int64_t *items);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

@@ -12,6 +12,9 @@
 #include <engram/base.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* The largest rank of a stored tensor. */
 #define EG_STORED_RANK 8
@@ -95,6 +98,9 @@ eg_status eg_safetensors_save(const char *path, const eg_stored *tensors, size_t
 eg_status eg_safetensors_pack(const eg_stored *tensors, size_t n, const eg_stored_note *notes,
                               size_t n_notes, unsigned char **out, size_t *n_out);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

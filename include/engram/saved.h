@@ -13,6 +13,9 @@
 #include <engram/model.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_saved eg_saved;
 
@@ -33,6 +36,9 @@ const char *eg_saved_note(const eg_saved *s, const char *key);
 eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
                         eg_confusion *all, eg_confusion *within);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

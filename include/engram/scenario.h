@@ -16,6 +16,9 @@
 #include <engram/component.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Where a function asks for a client: the server's view, over all clients. */
 #define EG_SERVER (-1)
@@ -218,6 +221,9 @@ int64_t eg_cursor_test(const eg_cursor *c, int64_t client, int64_t *ids);
 /* What of a real-time stream's belongs to task t. */
 int64_t eg_cursor_test_of(const eg_cursor *c, int64_t client, int64_t t, int64_t *ids);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

@@ -10,6 +10,9 @@
 #include <engram/client.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_server {
     int64_t round;
@@ -48,6 +51,9 @@ eg_status eg_server_each(eg_server *s, int64_t n,
                          eg_status (*work)(void *context, eg_worker *w, int64_t i),
                          eg_status (*done)(void *context, int64_t i), void *context);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

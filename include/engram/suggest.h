@@ -12,6 +12,9 @@
 #include <engram/base.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct eg_suggestion {
     const char *word; /* borrowed */
@@ -30,6 +33,9 @@ void eg_suggest_offer(eg_suggestion *s, const char *candidate);
 /* " (did you mean 'x'?)", or "" when nothing is near; valid as long as s. */
 const char *eg_suggest_words(eg_suggestion *s);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

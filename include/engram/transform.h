@@ -12,6 +12,9 @@
 #include <engram/rng.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define EG_MAX_NORM 16 /* channels that can be normalised each by its own mean */
 
@@ -56,6 +59,9 @@ void eg_recipe_labels(const eg_recipe *r, const eg_table *t, const int64_t *rows
  * move pixels exactly (90 and 270 only when the image is square). */
 void eg_rotation_map(int64_t height, int64_t width, double degrees, int32_t *map);
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

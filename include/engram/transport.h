@@ -7,9 +7,15 @@
 #include <engram/component.h>
 
 #pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 extern const eg_family eg_transport_family; /* name and help of each */
 
+#ifdef __cplusplus
+}
+#endif
 #pragma GCC visibility pop
 
 #endif

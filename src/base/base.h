@@ -18,9 +18,6 @@
 
 _Noreturn void eg_bug(const char *file, int line, const char *condition);
 
-/* n * size zeroed bytes aligned to EG_ALIGN; *out is NULL when n is 0. Free with free(). */
-eg_status eg_alloc(size_t n, size_t size, void *out);
-
 /* Makes room for one more element: doubles *items (n used, *cap there) when it is full. */
 eg_status eg_grow(void *items, size_t n, size_t *cap, size_t size);
 

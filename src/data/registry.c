@@ -19,11 +19,20 @@ const eg_dataset *const eg_datasets[] = {
 #undef X
     NULL,
 };
-const eg_family eg_dataset_family = {"data", "data set", eg_datasets};
+static eg_added registry_added;
+const eg_family eg_dataset_family = {"data", "data set", eg_datasets, &registry_added};
 
 const eg_dataset *eg_dataset_find(const char *word)
 {
     return (const eg_dataset *)eg_family_find(&eg_dataset_family, word);
+}
+
+eg_status eg_dataset_add(const eg_dataset *d)
+{
+    if (!d->load)
+        return eg_fail(EG_EINVAL, "a data set '%s' has nothing to load it with",
+                       d->component.name ? d->component.name : "");
+    return eg_family_add(&eg_dataset_family, &d->component);
 }
 
 /* What every member must deliver, whatever its files held. */
@@ -31,7 +40,8 @@ static eg_status dataset_verify(const eg_table *t)
 {
     if (t->n < 1 || eg_table_sample(t) < 1 || t->classes < 1)
         return eg_fail(EG_EFORMAT, "there are no samples");
-    EG_ASSERT(t->y && (t->u8 == NULL) != (t->f32 == NULL));
+    if (!t->y || (t->u8 == NULL) == (t->f32 == NULL))
+        return eg_fail(EG_EFORMAT, "a table has labels, and either bytes or floats");
     for (int64_t i = 0; i < t->n; i++)
         if (t->y[i] < 0 || t->y[i] >= t->classes)
             return eg_fail(EG_EFORMAT, "label %d of sample %lld is outside 0 to %lld", t->y[i],

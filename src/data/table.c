@@ -40,6 +40,34 @@ eg_status eg_table_alloc_f32(eg_table *t, int64_t n, int64_t channels, int64_t h
     return eg_alloc((size_t)n * eg_table_sample(t), sizeof *t->f32, &t->f32);
 }
 
+eg_status eg_table_copy(const eg_table *t, eg_table *out)
+{
+    size_t n = (size_t)t->n, values = n * eg_table_sample(t);
+    *out = *t;
+    out->u8 = NULL, out->f32 = NULL, out->y = NULL, out->group = NULL;
+    eg_status s = eg_alloc(n, sizeof *out->y, &out->y);
+    if (s == EG_OK && t->u8)
+        s = eg_alloc(values, sizeof *out->u8, &out->u8);
+    if (s == EG_OK && t->f32)
+        s = eg_alloc(values, sizeof *out->f32, &out->f32);
+    if (s == EG_OK && t->group)
+        s = eg_alloc(n, sizeof *out->group, &out->group);
+    if (s != EG_OK) {
+        eg_table_fini(out);
+        return s;
+    }
+    if (n == 0)
+        return EG_OK;
+    memcpy(out->y, t->y, n * sizeof *out->y);
+    if (t->u8)
+        memcpy(out->u8, t->u8, values * sizeof *out->u8);
+    if (t->f32)
+        memcpy(out->f32, t->f32, values * sizeof *out->f32);
+    if (t->group)
+        memcpy(out->group, t->group, n * sizeof *out->group);
+    return EG_OK;
+}
+
 void eg_table_fini(eg_table *t)
 {
     free(t->u8);

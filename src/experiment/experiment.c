@@ -6,6 +6,7 @@
 #include "experiment/sections.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 eg_status eg_experiment_new(eg_experiment **out)
 {
@@ -38,7 +39,15 @@ void eg_experiment_free(eg_experiment *e)
 eg_status eg_experiment_add_part(eg_experiment *e, const char *word)
 {
     const eg_method *m = eg_method_find(word);
-    return m ? eg_parts_add(&e->parts, m) : EG_ENOENT;
+    if (!m)
+        return EG_ENOENT;
+    for (const eg_section *const *s = eg_sections; *s; s++)
+        if (strcmp((*s)->component.name, m->component.name) == 0)
+            return eg_fail(EG_EINVAL,
+                           "the method '%s' has the name of a section, so its options cannot "
+                           "be set",
+                           m->component.name);
+    return eg_parts_add(&e->parts, m);
 }
 
 eg_status eg_experiment_add_source(eg_experiment *e, const char *word)

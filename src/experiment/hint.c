@@ -44,8 +44,9 @@ static void hint_settings(eg_suggestion *s, const eg_experiment *e)
     hint_rows(s, "train", eg_settings_older);
     hint_rows(s, "model", eg_settings_of_model);
     hint_rows(s, "model", e->model->component.opts);
-    for (const eg_method *const *m = eg_methods; *m; m++)
-        hint_rows(s, (*m)->component.name, (*m)->component.opts);
+    const eg_component *m;
+    for (size_t i = 0; (m = eg_family_at(&eg_method_family, i)); i++)
+        hint_rows(s, m->name, m->opts);
 }
 
 /* True for a key that holds the name of a family's member: that it is not there was said with

@@ -109,4 +109,4 @@ const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2
 static const void *const sections_listed[] = {
     &sections[0],      &sections[1],       &sections[2],     &sections[3], &sections[4],
     &sections_of_data, &sections_of_model, &sections_of_all, NULL};
-const eg_family eg_setting_family = {"settings", "settings of", sections_listed};
+const eg_family eg_setting_family = {"settings", "settings of", sections_listed, NULL};

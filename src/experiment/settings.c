@@ -166,8 +166,9 @@ bool eg_setting_is_text(const char *key)
     bool text = strcmp(head, "model") == 0 && settings_is_text(eg_settings_of_model, name);
     if (strcmp(head, "data") == 0) {
         text = settings_is_text(eg_settings_of_data, name);
-        for (const eg_dataset *const *d = eg_datasets; *d; d++)
-            text |= settings_is_text((*d)->component.opts, name);
+        const eg_component *d;
+        for (size_t i = 0; (d = eg_family_at(&eg_dataset_family, i)); i++)
+            text |= settings_is_text(d->opts, name);
     }
     for (const eg_model *const *m = eg_models; *m && strcmp(head, "model") == 0; m++)
         text |= settings_is_text((*m)->component.opts, name);

@@ -13,9 +13,22 @@ const eg_method *const eg_methods[] = {
 #undef X
     NULL,
 };
-const eg_family eg_method_family = {"methods", "method", eg_methods};
+static eg_added registry_added;
+const eg_family eg_method_family = {"methods", "method", eg_methods, &registry_added};
 
 const eg_method *eg_method_find(const char *word)
 {
     return (const eg_method *)eg_family_find(&eg_method_family, word);
+}
+
+eg_status eg_method_add(const eg_method *m)
+{
+    size_t size = m->component.size;
+    if ((m->client.size > 0 && m->client.size < size) ||
+        (m->server.size > 0 && m->server.size < size))
+        return eg_fail(EG_EINVAL,
+                       "method '%s': the state of a half begins with the options, but is "
+                       "smaller",
+                       m->component.name ? m->component.name : "");
+    return eg_family_add(&eg_method_family, &m->component);
 }

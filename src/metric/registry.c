@@ -19,7 +19,7 @@ const eg_metric *const eg_metrics[] = {
     NULL,
 };
 // clang-format on
-const eg_family eg_metric_family = {"metrics", "metric", eg_metrics};
+const eg_family eg_metric_family = {"metrics", "metric", eg_metrics, NULL};
 
 const eg_metric *eg_metric_find(const char *word)
 {

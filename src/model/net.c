@@ -19,7 +19,7 @@ const eg_model *const eg_models[] = {
 #undef X
     NULL,
 };
-const eg_family eg_model_family = {"models", "model", eg_models};
+const eg_family eg_model_family = {"models", "model", eg_models, NULL};
 
 const eg_model *eg_model_find(const char *word)
 {

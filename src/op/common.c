@@ -18,7 +18,7 @@ const eg_op_entry *const eg_ops[] = {
     NULL,
 };
 // clang-format on
-const eg_family eg_op_family = {"ops", "op", eg_ops};
+const eg_family eg_op_family = {"ops", "op", eg_ops, NULL};
 
 void eg_reference_map(const eg_node *y, const double *x, double *out, double (*f)(double))
 {

@@ -18,7 +18,7 @@ const eg_optim *const eg_optims[] = {
 #undef X
     NULL,
 };
-const eg_family eg_optim_family = {"optimisers", "optimiser", eg_optims};
+const eg_family eg_optim_family = {"optimisers", "optimiser", eg_optims, NULL};
 
 const eg_optim *eg_optim_find(const char *word)
 {

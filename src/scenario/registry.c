@@ -26,5 +26,5 @@ const eg_partition *const eg_partitions[] = {
 };
 // clang-format on
 
-const eg_family eg_kind_family = {"scenarios", "scenario", eg_kinds};
-const eg_family eg_partition_family = {"partitioners", "partitioner", eg_partitions};
+const eg_family eg_kind_family = {"scenarios", "scenario", eg_kinds, NULL};
+const eg_family eg_partition_family = {"partitioners", "partitioner", eg_partitions, NULL};

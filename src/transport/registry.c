@@ -13,7 +13,7 @@ const eg_transport *const eg_transports[] = {
 #undef X
     NULL,
 };
-const eg_family eg_transport_family = {"transports", "transport", eg_transports};
+const eg_family eg_transport_family = {"transports", "transport", eg_transports, NULL};
 
 const eg_transport *eg_transport_find(const char *word)
 {
