@@ -95,7 +95,7 @@ readlink full.png
 [ -c /dev/full ] || echo "the device is gone"
 
 echo "# a file that may not grow"
-limited 2 engram run good.yaml --quiet --out small
+limited 2 engram run good.yaml --set model.depth=1 --quiet --out small
 
 echo "# names in a weight file"
 header='{"a\u001b[31mb\u0007\n":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
