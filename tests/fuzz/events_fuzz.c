@@ -11,7 +11,7 @@ enum { CELLS_MOST = 100000 }; /* of a row; a record of more is only slow */
 
 static void try_events(const eg_events *e)
 {
-    eg_record *r, *task_il;
+    eg_run_records r;
     double summary[EG_SUMMARY_N];
     for (size_t i = 0; i < e->n_eval; i++)
         for (int64_t t = 0; t < e->start.tasks; t++)
@@ -21,12 +21,11 @@ static void try_events(const eg_events *e)
             EG_ASSERT(e->round[i].clients[k] >= 0 && e->round[i].clients[k] < e->start.clients);
     if (e->start.clients * e->start.tasks > CELLS_MOST)
         return;
-    EG_ASSERT(eg_run_records(e, &r, &task_il) == EG_OK);
-    eg_summary_of(e, r, task_il, summary);
+    EG_ASSERT(eg_run_records_init(&r, e) == EG_OK);
+    eg_summary_of(e, &r, summary);
     double final = summary[EG_SUMMARY_acc_final];
     EG_ASSERT(isnan(final) || (final >= 0 && final <= 1));
-    eg_record_free(r);
-    eg_record_free(task_il);
+    eg_run_records_fini(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
