@@ -117,6 +117,7 @@ static void network_fill(eg_worker *w, eg_plan *plan, const eg_rows *rows)
     if (rows->samples)
         eg_client_feed(&w->client, rows->samples, rows->n, x, labels);
     else {
+        EG_ASSERT(rows->x != NULL);
         memcpy(x, rows->x, (size_t)rows->n * w->feed->sample * sizeof *x);
         if (labels && rows->labels)
             memcpy(labels, rows->labels, (size_t)rows->n * sizeof *labels);

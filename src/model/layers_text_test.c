@@ -234,6 +234,14 @@ static void assert_same_steps(const eg_plan *a, const eg_plan *b)
     }
 }
 
+static void train_twins(training *a, training *b)
+{
+    for (int step = 0; step < 5; step++) {
+        assert_ok(training_step(a));
+        assert_ok(training_step(b));
+    }
+}
+
 static void test_a_list_has_the_bits_and_the_plan_of_the_network_in_c(void **state)
 {
     (void)state;
@@ -246,10 +254,7 @@ static void test_a_list_has_the_bits_and_the_plan_of_the_network_in_c(void **sta
         hash_of(&a, before);
         hash_of(&b, hash[1]);
         assert_string_equal(before, hash[1]);
-        for (int step = 0; step < 5; step++) {
-            assert_ok(training_step(&a));
-            assert_ok(training_step(&b));
-        }
+        train_twins(&a, &b);
         hash_of(&a, hash[0]);
         hash_of(&b, hash[1]);
         assert_string_equal(hash[0], hash[1]);
