@@ -108,6 +108,8 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
     const eg_net_spec *made = eg_net_spec_of(eg_saved_net(saved));
     const char *version = eg_saved_note(saved, "version");
     double value;
+    if (!made || !c->set) /* both are there once the model and the data are open */
+        return;
     printf("%s: %s for %lldx%lldx%lld and %lld classes, of engram %s\n", c->model, made->model,
            (long long)made->channels, (long long)made->height, (long long)made->width,
            (long long)made->classes, version ? version : "?");

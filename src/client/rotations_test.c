@@ -24,7 +24,7 @@ static bool is_turned(const float *a, const float *b)
 {
     for (int r = 0; r < SIDE; r++)
         for (int k = 0; k < SIDE; k++)
-            if (memcmp(&b[r * SIDE + k], &a[k * SIDE + SIDE - 1 - r], sizeof *a) != 0)
+            if (b[r * SIDE + k] != a[k * SIDE + SIDE - 1 - r])
                 return false;
     return true;
 }

@@ -198,8 +198,10 @@ static void fedspace_fill_contrast(fedspace_client *f, eg_client *c)
     float *pairs = eg_plan_input(c->plan, "fedspace.pairs");   /* [all, all] */
     float *others = eg_plan_input(c->plan, "fedspace.others"); /* [all, all] */
     bool release = fedspace_releases(&f->is);
-    for (int64_t i = 0; i < n; i++)
-        f->classes[i] = (float)((int64_t)c->labels[i * fan] / fan);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t label = (int64_t)c->labels[i * fan] / fan;
+        f->classes[i] = (float)label;
+    }
     eg_draws_fill(&f->all, c, FEDSPACE_CONTRAST_DRAW, n,
                   eg_plan_input(c->plan, "fedspace.drawn"), f->classes + n);
     fedspace_weigh(f, c, all, f->weights);
