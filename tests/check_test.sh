@@ -96,6 +96,13 @@ finds src/io/x.c 4 "$word without an issue number" --no-lint
 write src/io/x.c <<<"// $word(#12): more"
 clean "an issue number excuses it" --no-lint
 
+write src/io/x.c <<<'/* See eg_nothing. */'
+finds src/io/x.c 4 "nothing is named 'eg_nothing'" --no-lint
+printf 'As `src/base/arena.c`, `arena.h` and `eg_fail`, but not `src/io/gone.c`.\n' >"$tree/CONTRIBUTING.md"
+finds CONTRIBUTING.md 1 "no file or folder 'src/io/gone.c'" --no-lint
+printf 'A file is `x_test.c`.\n\nIt calls `eg_gone(x)`.\n' >"$tree/ARCHITECTURE.md"
+finds ARCHITECTURE.md 3 "nothing is named 'eg_gone'" --no-lint
+
 write src/io/x.c <<'END'
 int x_never(const int *p);
 int x_never(const int *p)

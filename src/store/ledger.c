@@ -1,6 +1,7 @@
-/* ledger.c - receipts in memory, entered and committed. ledger_file.c has the file of them,
- * ledger_open.c opens a ledger again.
+/* ledger.c - receipts in memory, entered and committed.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * ledger_write.c and ledger_read.c have the file of them, ledger_open.c opens a ledger again.
  */
 #include "store/ledger_private.h"
 
