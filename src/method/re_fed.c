@@ -51,17 +51,18 @@ static const eg_opt re_fed_opts[] = {
     EG_OPT_INT(re_fed, epochs, 40, 1, 100000, "passes of the personalised model over the old samples"),
     EG_OPT_INT(re_fed, every, 0, 0, 1e9, "rank once so many samples wait (they come on top of size), without boundaries; 0: when a task begins"),
     EG_OPT_REAL(re_fed, lambda, 0.5, 1e-9, 1, "how local the personalised model is; towards 0: the global one"),
-    EG_OPT_REAL(re_fed, lr, 0, 0, 1e3, "step size of the personalised model; 0: that of the training"),
+    EG_OPT_REAL(re_fed, lr, 0, 0, 1e3, "step size of the personalised model; 0: that of the training in this round"),
     EG_OPT_CHOICE(re_fed, emphasis, 0, "epochs whose gradient norms count most; late: the lowest early scores", "early|average|late|late-weight"),
     EG_OPT_CHOICE(re_fed, policy, 0, "what is cached", "re-fed|random|reservoir|herding|loss"),
     EG_OPT_END,
 };
 // clang-format on
 
-static eg_pim re_fed_pim(const re_fed *r, const eg_train_opts *train)
+/* lr: the step size of the training. */
+static eg_pim re_fed_pim(const re_fed *r, double lr)
 {
     return (eg_pim){.epochs = r->epochs,
-                    .lr = r->lr > 0 ? r->lr : train->lr,
+                    .lr = r->lr > 0 ? r->lr : lr,
                     .pull = eg_pim_pull(r->lambda),
                     .emphasis = (eg_emphasis)r->emphasis};
 }
@@ -70,7 +71,7 @@ static eg_status re_fed_setup(const void *options, const eg_setting *in, eg_wish
 {
     const re_fed *r = options;
     const eg_scenario *s = in->scenario;
-    eg_pim pim = re_fed_pim(r, in->train);
+    eg_pim pim = re_fed_pim(r, in->train->lr); /* no schedule rises above it */
     (void)out;
     if (s && !r->every && !(eg_scenario_offers(s) & EG_OFFERS_BOUNDARIES))
         return eg_fail(
@@ -131,7 +132,7 @@ static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sam
 {
     double *scores;
     float *losses = NULL;
-    eg_pim pim = re_fed_pim(r, c->train);
+    eg_pim pim = re_fed_pim(r, c->lr);
     EG_TRY(eg_alloc((size_t)n, sizeof *scores, &scores));
     eg_status s;
     if (r->policy == RE_FED_LOSS) {

@@ -301,6 +301,17 @@ static const char stream_text[] =
     "re_fed: {size: 60, epochs: 1}\n"
     "runs: [{label: a, method: re-fed}]\n";
 
+/* In round 2, when the cache is first ranked, the schedule has taken lr from 0.1 to 0.0125. */
+static void test_the_personalised_model_follows_the_schedule(void **state)
+{
+    (void)state;
+    char text[sizeof base_text + 64];
+    snprintf(text, sizeof text, "%sschedule: {kind: step, every: 2, factor: 0.125}\n",
+             base_text);
+    assert_true(one_client_same(text, NULL, text, "re-fed.lr=0.0125", 3));
+    assert_false(one_client_same(text, NULL, text, "re-fed.lr=0.1", 3));
+}
+
 static void test_without_boundaries_it_ranks_by_count(void **state)
 {
     (void)state;
@@ -407,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_the_highest_scores_are_cached),
         cmocka_unit_test(test_policies_and_pairs_repeat_share_work_and_resume),
         cmocka_unit_test(test_every_option_changes_a_result),
+        cmocka_unit_test(test_the_personalised_model_follows_the_schedule),
         cmocka_unit_test(test_without_boundaries_it_ranks_by_count),
         cmocka_unit_test(test_what_cannot_work_is_refused_before_the_first_round),
         cmocka_unit_test(test_numbers_beyond_what_floats_count_are_refused),
