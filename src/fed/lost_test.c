@@ -98,15 +98,15 @@ static const char text[] =
     "scenario: {kind: async-count, clients: 3, tasks: 2, take: 20, rounds: 2}\n"
     "memory: {kind: reservoir, size: 20}\n"
     "train: {epochs: 1, batch: 10, lr: 0.1}\n"
-    "runs: [{label: a, method: er}]\n";
+    "runs: [{label: a, method: er}, {label: b, method: [er, fed-a-gem]}]\n";
 
-static void run_it(int workers, int64_t stop, char path[512])
+static void run_it(const char *label, int workers, int64_t stop, char path[512])
 {
     char file[FILES_PATH * 2];
     eg_experiment *e;
     files_write(folder, "t.yaml", text, sizeof text - 1);
     snprintf(file, sizeof file, "%s/t.yaml", folder);
-    assert_ok(eg_experiment_load(file, "a", 0, NULL, &e));
+    assert_ok(eg_experiment_load(file, label, 0, NULL, &e));
     assert_ok(runs_run(e, folder, workers, stop, path));
     eg_experiment_free(e);
 }
@@ -116,7 +116,7 @@ static void test_a_lost_client_is_said_and_the_run_goes_on(void **state)
     (void)state;
     char path[512];
     eg_events *log;
-    run_it(1, 0, path);
+    run_it("a", 1, 0, path);
     assert_ok(eg_events_load(path, &log));
     assert_int_equal(log->n_loss, 1);
     assert_int_equal(log->loss[0].round, IN_ROUND + 1);
@@ -128,16 +128,30 @@ static void test_a_lost_client_is_said_and_the_run_goes_on(void **state)
     eg_events_free(log);
 }
 
+/* Whoever is lost in training and again in a later exchange of the round did not take part. */
+static void test_a_client_lost_twice_in_a_round_is_lost(void **state)
+{
+    (void)state;
+    char path[512];
+    eg_events *log;
+    run_it("b", 1, 0, path);
+    assert_ok(eg_events_load(path, &log));
+    assert_int_equal(log->n_loss, 2);
+    for (size_t i = 0; i < log->n_round; i++)
+        assert_int_equal(log->round[i].n_lost, log->round[i].round == IN_ROUND + 1);
+    eg_events_free(log);
+}
+
 /* Resumed after the loss, the walk goes by the log: by the scenario alone the client would have
  * moved on to its next samples. */
 static void test_the_bits_are_the_same_resumed_after_the_loss(void **state)
 {
     (void)state;
     char path[512], whole[65], again[65];
-    run_it(1, 0, path);
+    run_it("a", 1, 0, path);
     runs_hash(path, whole);
     for (int stop = 1; stop <= 4; stop++) {
-        run_it(1 + stop % 2, stop, path);
+        run_it("a", 1 + stop % 2, stop, path);
         runs_hash(path, again);
         assert_string_equal(whole, again);
     }
@@ -161,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_client_is_said_and_the_run_goes_on),
+        cmocka_unit_test(test_a_client_lost_twice_in_a_round_is_lost),
         cmocka_unit_test(test_the_bits_are_the_same_resumed_after_the_loss),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -195,7 +195,7 @@ static eg_status round_take(round_state *r, int64_t i)
     if (lost) {
         if (!f->lost)
             EG_TRY(eg_alloc((size_t)r->n, sizeof *f->lost, &f->lost));
-        f->lost[i] = r->exchange == EG_TRAINING;
+        f->lost[i] |= r->exchange == EG_TRAINING;
         return round_leave_out(r, client);
     }
     eg_status s = eg_ledger_enter(f->ledger, client, &reply.kept);
