@@ -27,7 +27,7 @@ typedef struct eg_progress {
 typedef struct eg_run_how {
     uint64_t seed;
     int workers;           /* 0: as many as there are cores */
-    const char *out;       /* where run folders go: "runs" */
+    const char *out;       /* where run folders go; NULL: "runs" */
     const char *data_dir;  /* NULL: ENGRAM_DATA */
     bool resume;           /* continue what is there */
     const char *folder;    /* with resume: this run folder, wherever it is; else NULL */

@@ -35,6 +35,8 @@ eg_status eg_run_folder_path(const char *runs, const char *name, const char *lab
                              int64_t seed, const char *config_sha256, char **out)
 {
     *out = NULL;
+    if (!*runs) /* it would be the root of all files */
+        return eg_fail(EG_EINVAL, "the folder that runs go into has an empty name");
     size_t n = strlen(name) + strlen(label) + 48;
     char *text = malloc(n);
     if (!text)

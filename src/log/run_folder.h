@@ -14,7 +14,7 @@
 typedef struct eg_run_folder eg_run_folder;
 
 /* "<runs>/<name>-<label>-s<seed>-<first 8 of config_sha256>"; what does not belong in a file's
- * name becomes '_'. free() *out. */
+ * name becomes '_'. free() *out. EG_EINVAL: runs is empty. */
 eg_status eg_run_folder_path(const char *runs, const char *name, const char *label,
                              int64_t seed, const char *config_sha256, char **out);
 

@@ -36,6 +36,14 @@ static void run_path(const char *dir, char out[FILES_PATH * 2])
     free(path);
 }
 
+static void test_no_run_goes_into_a_folder_without_a_name(void **state)
+{
+    (void)state;
+    char *path;
+    assert_fails(eg_run_folder_path("", "demo", "a", 3, hash, &path), EG_EINVAL, "empty name");
+    assert_null(path);
+}
+
 static void write_start(eg_run_folder *f, const int64_t *learned)
 {
     static const char *const method[] = {"der", "fed-a-gem"};
@@ -353,6 +361,7 @@ static void test_runs_without_server_are_judged_by_their_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_run_goes_into_a_folder_without_a_name),
         cmocka_unit_test(test_folder_is_named_and_made_once),
         cmocka_unit_test(test_events_are_written_as_they_should),
         cmocka_unit_test(test_resume_cuts_what_the_checkpoint_does_not_know),
