@@ -91,9 +91,9 @@ eg_status eg_net_save(const eg_net *net, const char *path, const float *value,
 /* Reads such notes and makes the net. EG_EFORMAT: the file does not say what it is of. */
 eg_status eg_net_of_notes(const eg_tensors *file, eg_net **out);
 
-/* First values from a file: every tensor as eg_params_load takes it. With fresh_head the head's
- * keep the values they have, and so do always those of a second head. */
-eg_status eg_net_start(const eg_net *net, const char *path, bool fresh_head, float *value,
+/* First values from a file: every tensor as eg_params_load takes it, the head's as `head` says;
+ * those of a second head keep the values they have. */
+eg_status eg_net_start(const eg_net *net, const char *path, eg_take head, float *value,
                        float *state);
 
 #ifdef __cplusplus

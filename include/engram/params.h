@@ -92,10 +92,15 @@ void eg_params_clear_gaps(const eg_params *p, bool trained, float *values);
 eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
                          const float *state, const eg_stored_note *notes, size_t n_notes);
 eg_status eg_params_load(const eg_params *p, const char *path, float *value, float *state);
-/* The same, but tensors marked in fresh [n] keep their values, whatever the file has of them.
- */
-eg_status eg_params_start(const eg_params *p, const char *path, const bool *fresh, float *value,
-                          float *state);
+/* What a tensor takes of the file's of its name. */
+typedef enum eg_take {
+    EG_TAKE_ALL,  /* all of it: the shapes are the same */
+    EG_TAKE_NONE, /* nothing: it keeps its values, whatever the file has */
+    EG_TAKE_ROWS, /* the first rows of as many or more, of the same shape each */
+} eg_take;
+/* The same, with a wish for each tensor: take [n]; NULL: all of every one. */
+eg_status eg_params_start(const eg_params *p, const char *path, const eg_take *take,
+                          float *value, float *state);
 
 #ifdef __cplusplus
 }

@@ -74,7 +74,7 @@ typedef struct eg_optimizer_opts {
 typedef struct eg_start_opts {
     char weights[EG_OPT_TEXT_SIZE]; /* a safetensors file; "": drawn by the seed */
     char weights_sha256[EG_OPT_TEXT_SIZE];
-    int head; /* of "keep|fresh" */
+    int head; /* eg_take, of "keep|fresh|rows" */
 } eg_start_opts;
 
 struct eg_experiment {

@@ -43,5 +43,5 @@ eg_status eg_start_fill(const eg_start_opts *o, const eg_net *net, uint64_t seed
                         float *state)
 {
     eg_params_init(eg_net_params(net), seed, value, state);
-    return *o->weights ? eg_net_start(net, o->weights, o->head != 0, value, state) : EG_OK;
+    return *o->weights ? eg_net_start(net, o->weights, (eg_take)o->head, value, state) : EG_OK;
 }

@@ -71,17 +71,17 @@ eg_status eg_net_of_notes(const eg_tensors *file, eg_net **out)
     return eg_net_new(&spec, out);
 }
 
-eg_status eg_net_start(const eg_net *net, const char *path, bool fresh_head, float *value,
+eg_status eg_net_start(const eg_net *net, const char *path, eg_take head, float *value,
                        float *state)
 {
     const eg_params *p = eg_net_params(net);
-    size_t head, side, n = eg_params_n(p);
-    bool *fresh;
-    eg_net_heads(net, &head, &side);
-    EG_TRY(eg_alloc(n + 1, sizeof *fresh, &fresh));
-    for (size_t i = head; i < n; i++)
-        fresh[i] = i >= side || fresh_head;
-    eg_status s = eg_params_start(p, path, fresh, value, state);
-    free(fresh);
+    size_t first, side, n = eg_params_n(p);
+    eg_take *take;
+    eg_net_heads(net, &first, &side);
+    EG_TRY(eg_alloc(n + 1, sizeof *take, &take));
+    for (size_t i = first; i < n; i++)
+        take[i] = i >= side ? EG_TAKE_NONE : head;
+    eg_status s = eg_params_start(p, path, take, value, state);
+    free(take);
     return s;
 }

@@ -59,26 +59,29 @@ static void params_misfit(params_misfits *m, const char *name, const char *why)
     m->used = m->used < sizeof m->text ? m->used : sizeof m->text - 1;
 }
 
-static bool params_same_shape(const eg_param_info *t, const eg_stored *s)
+static bool params_fits(const eg_param_info *t, const eg_stored *s, eg_take take)
 {
-    bool same = s->rank == t->shape.rank;
-    for (int i = 0; i < s->rank && same; i++)
-        same = s->dims[i] == t->shape.dim[i];
-    return same;
+    bool fits = s->rank == t->shape.rank;
+    for (int i = 0; i < s->rank && fits; i++)
+        fits = s->dims[i] == t->shape.dim[i] ||
+               (i == 0 && take == EG_TAKE_ROWS && s->dims[0] > t->shape.dim[0]);
+    return fits;
 }
 
 /* Notes a tensor of the network that cannot be taken from the file. */
-static void params_compare(params_misfits *m, const eg_tensors *file, const eg_param_info *t)
+static void params_compare(params_misfits *m, const eg_tensors *file, const eg_param_info *t,
+                           eg_take take)
 {
     const eg_stored *s = eg_tensors_find(file, t->name);
     char why[200], want[64], have[64] = "of another rank";
     if (!s) {
         params_misfit(m, t->name, "is missing");
-    } else if (!params_same_shape(t, s)) {
+    } else if (!params_fits(t, s, take)) {
         eg_shape_print(t->shape, want);
         if (s->rank <= EG_MAX_RANK)
             eg_shape_print(eg_shape_of(s->rank, s->dims), have);
-        snprintf(why, sizeof why, "is %s, not %s", have, want);
+        snprintf(why, sizeof why, "is %s, not %s%s", have, want,
+                 take == EG_TAKE_ROWS ? " or of more rows" : "");
         params_misfit(m, t->name, why);
     } else if (s->type != EG_STORED_F32) {
         snprintf(why, sizeof why, "holds %s, not F32", eg_stored_type_text(s->type));
@@ -87,13 +90,13 @@ static void params_compare(params_misfits *m, const eg_tensors *file, const eg_p
 }
 
 static eg_status params_check(const eg_params *p, const char *path, const eg_tensors *file,
-                              const bool *fresh)
+                              const eg_take *take)
 {
     params_misfits wrong = {0};
     EG_TRY(eg_tensors_check_finite(file));
     for (size_t i = 0; i < eg_params_n(p); i++)
-        if (!fresh || !fresh[i])
-            params_compare(&wrong, file, eg_params_at(p, i));
+        if (!take || take[i] != EG_TAKE_NONE)
+            params_compare(&wrong, file, eg_params_at(p, i), take ? take[i] : EG_TAKE_ALL);
     for (size_t i = 0; i < eg_tensors_count(file); i++)
         if (!params_knows(p, eg_tensors_at(file, i)->name))
             params_misfit(&wrong, eg_tensors_at(file, i)->name, "is none of the network's");
@@ -104,17 +107,20 @@ static eg_status params_check(const eg_params *p, const char *path, const eg_ten
                    wrong.n > PARAMS_NAMED ? ", ..." : "");
 }
 
-eg_status eg_params_start(const eg_params *p, const char *path, const bool *fresh, float *value,
-                          float *state)
+eg_status eg_params_start(const eg_params *p, const char *path, const eg_take *take,
+                          float *value, float *state)
 {
     eg_tensors *file;
     EG_TRY(eg_safetensors_load(path, &file));
-    eg_status s = params_check(p, path, file, fresh); /* a bad file changes nothing */
+    eg_status s = params_check(p, path, file, take); /* a bad file changes nothing */
     for (size_t i = 0; i < eg_params_n(p) && s == EG_OK; i++) {
         const eg_param_info *t = eg_params_at(p, i);
-        if (!fresh || !fresh[i])
-            s = eg_tensors_read(file, t->name, t->shape.rank, t->shape.dim,
-                                (t->trained ? value : state) + t->offset);
+        if (take && take[i] == EG_TAKE_NONE)
+            continue;
+        const eg_stored *from = eg_tensors_find(file, t->name);
+        EG_ASSERT(from != NULL); /* it was compared */
+        memcpy((t->trained ? value : state) + t->offset, from->bytes,
+               t->size * sizeof(float)); /* the first rows stand first */
     }
     eg_tensors_free(file);
     return s;

@@ -255,7 +255,7 @@ static void test_fresh_tensors_keep_their_values(void **state)
     float value[64], untrained[32] = {0};
     for (int i = 0; i < 64; i++)
         value[i] = -1;
-    bool fresh[N_OWN] = {true}; /* fc.weight, which the file has in another shape */
+    eg_take fresh[N_OWN] = {EG_TAKE_NONE}; /* fc.weight, which the file has otherwise */
     w.list[0].dims[0] = 7, w.list[0].dims[1] = 3;
     weights_save(&w);
     assert_fails(eg_params_load(w.table, w.path, value, untrained), EG_ESHAPE, "1 tensor does");
@@ -265,6 +265,29 @@ static void test_fresh_tensors_keep_their_values(void **state)
         assert_true(value[weight->offset + i] == -1);
     assert_memory_equal(value + bias->offset, w.value + bias->offset,
                         bias->size * sizeof *value);
+    weights_close(&w);
+}
+
+static void test_first_rows_are_taken_of_more(void **state)
+{
+    (void)state;
+    weights w;
+    weights_open(&w);
+    float value[64] = {0}, untrained[32] = {0}, many[5 * 7];
+    eg_take take[N_OWN] = {EG_TAKE_ROWS}; /* fc.weight, of which the file has five rows */
+    for (int i = 0; i < 5 * 7; i++)
+        many[i] = (float)i;
+    w.list[0].dims[0] = 5, w.list[0].bytes = many;
+    weights_save(&w);
+    assert_fails(eg_params_load(w.table, w.path, value, untrained), EG_ESHAPE,
+                 "'fc.weight' is [5, 7], not [3, 7]");
+    assert_ok(eg_params_start(w.table, w.path, take, value, untrained));
+    assert_memory_equal(value, many, 3 * 7 * sizeof *value);
+    assert_true(value[3 * 7] == 0); /* the gap */
+    w.list[0].dims[0] = 2;
+    weights_save(&w);
+    assert_fails(eg_params_start(w.table, w.path, take, value, untrained), EG_ESHAPE,
+                 "'fc.weight' is [2, 7], not [3, 7] or of more rows");
     weights_close(&w);
 }
 
@@ -382,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_first_values_have_the_spread_they_are_asked_for),
         cmocka_unit_test(test_what_is_saved_is_loaded),
         cmocka_unit_test(test_fresh_tensors_keep_their_values),
+        cmocka_unit_test(test_first_rows_are_taken_of_more),
         cmocka_unit_test(test_all_that_does_not_fit_is_named),
         cmocka_unit_test(test_counters_of_pytorch_are_no_obstacle),
         cmocka_unit_test(test_a_missing_or_unknown_tensor_is_named),
