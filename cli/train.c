@@ -3,10 +3,8 @@
  */
 #include "cli.h"
 
-#include <engram/model.h>
-#include <engram/op.h>
 #include <engram/optim.h>
-#include <engram/program.h>
+#include <engram/trainer.h>
 #include <engram/transform.h>
 
 #include <stdio.h>
@@ -15,19 +13,15 @@
 
 #define TRAIN_MODEL "cnn-small" /* when none is asked for */
 
-enum { TRAIN_BATCH = 32, TRAIN_TEST_BATCH = 200 };
+enum { TRAIN_BATCH = 32, TRAIN_SEED = 1 };
 
-/* What is trained on what, and everything it needs. */
-typedef struct trainer {
+/* What is learned from what. */
+typedef struct train_set {
     eg_table train, test;
     eg_recipe *recipe;
-    eg_net *net;
-    eg_program *learn, *judge;
-    eg_optimizer *optimizer;
-    float *value, *grad, *state;
-    int64_t *order;
-    uint64_t step;
-} trainer;
+    int64_t *order; /* [train.n]: of the epoch */
+    int64_t *rows;  /* [test.n]: 0, 1, 2, ... */
+} train_set;
 
 typedef struct train_job {
     const char *model, *options, *lr;
@@ -35,122 +29,58 @@ typedef struct train_job {
     char sets[EG_CLI_SETS]; /* the options, when they were given */
 } train_job;
 
-static eg_node *train_input(const trainer *d, eg_graph *g, int64_t batch)
+static void train_fill(const train_set *d, const eg_table *t, const int64_t *rows,
+                       int64_t count, float *x, float *labels)
 {
-    return eg_input(g, "x", eg_dims(batch, d->train.channels, d->train.height, d->train.width));
+    eg_recipe_fill(d->recipe, t, rows, (size_t)count, NULL, x);
+    for (int64_t i = 0; i < count; i++)
+        labels[i] = (float)t->y[rows[i]];
 }
 
-static void train_record_learning(void *context, eg_graph *g, int64_t batch)
+static eg_status train_fill_learning(void *context, int64_t first, int64_t count, float *x,
+                                     float *labels)
 {
-    const trainer *d = context;
-    eg_node *logits = eg_net_forward(d->net, g, train_input(d, g, batch));
-    eg_node *loss = eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(batch)), NULL);
-    eg_output(g, "loss", loss);
-    eg_net_backward(d->net, g, loss);
+    const train_set *d = context;
+    train_fill(d, &d->train, d->order + first, count, x, labels);
+    return EG_OK;
 }
 
-static void train_record_judging(void *context, eg_graph *g, int64_t batch)
+static eg_status train_fill_test(void *context, int64_t first, int64_t count, float *x,
+                                 float *labels)
 {
-    const trainer *d = context;
-    eg_graph_set_training(g, false);
-    eg_output(g, "logits", eg_net_forward(d->net, g, train_input(d, g, batch)));
+    const train_set *d = context;
+    train_fill(d, &d->test, d->rows + first, count, x, labels);
+    return EG_OK;
 }
 
-static eg_status train_epoch(trainer *d, uint32_t epoch)
+static eg_status train_epoch(train_set *d, eg_trainer *t, uint32_t epoch)
 {
-    eg_rng order = eg_rng_at(1, 0, epoch, EG_FOR_SHUFFLE);
-    eg_rng dropout = eg_rng_at(1, 0, 0, EG_FOR_DROPOUT);
+    const eg_trainer_samples all = {d->train.n, train_fill_learning, d};
+    eg_rng order = eg_rng_at(TRAIN_SEED, 0, epoch, EG_FOR_SHUFFLE);
     eg_rng_shuffle(&order, (size_t)d->train.n, d->order);
     for (int64_t at = 0; at < d->train.n; at += TRAIN_BATCH) {
         int64_t n = d->train.n - at < TRAIN_BATCH ? d->train.n - at : TRAIN_BATCH;
-        eg_plan *plan;
-        EG_TRY(eg_program_plan(d->learn, n, &plan));
-        eg_recipe_fill(d->recipe, &d->train, d->order + at, (size_t)n, NULL,
-                       eg_plan_input(plan, "x"));
-        for (int64_t i = 0; i < n; i++)
-            eg_plan_input(plan, "labels")[i] = (float)d->train.y[d->order[at + i]];
-        eg_plan_seed(plan, &dropout, d->step++);
-        EG_TRY(eg_plan_run(plan));
-        eg_optimizer_step(d->optimizer, d->value, d->grad);
+        EG_TRY(eg_trainer_step(t, &all, at, n, NULL));
     }
     return EG_OK;
 }
 
-static eg_status train_accuracy(trainer *d, double *out)
+static eg_status train_epochs(train_set *d, eg_trainer *t, const eg_net *net,
+                              const train_job *job)
 {
-    int64_t right = 0, classes = d->test.classes, rows[TRAIN_TEST_BATCH];
-    for (int64_t at = 0; at < d->test.n; at += TRAIN_TEST_BATCH) {
-        int64_t n = d->test.n - at < TRAIN_TEST_BATCH ? d->test.n - at : TRAIN_TEST_BATCH;
-        eg_plan *plan;
-        EG_TRY(eg_program_plan(d->judge, n, &plan));
-        for (int64_t i = 0; i < n; i++)
-            rows[i] = at + i;
-        eg_recipe_fill(d->recipe, &d->test, rows, (size_t)n, NULL, eg_plan_input(plan, "x"));
-        EG_TRY(eg_plan_run(plan));
-        const float *logits = eg_plan_output(plan, "logits"); /* [n, classes] */
-        for (int64_t i = 0; i < n; i++) {
-            int64_t best = 0;
-            for (int64_t c = 1; c < classes; c++)
-                best = logits[i * classes + c] > logits[i * classes + best] ? c : best;
-            right += best == d->test.y[at + i];
-        }
-    }
-    *out = (double)right / (double)d->test.n;
-    return EG_OK;
-}
-
-static eg_status train_prepare(trainer *d, const train_job *job)
-{
-    const eg_net_spec spec = {.model = job->model,
-                              .options = job->options,
-                              .channels = d->train.channels,
-                              .height = d->train.height,
-                              .width = d->train.width,
-                              .classes = d->train.classes};
-    EG_TRY(eg_net_new(&spec, &d->net));
-    const eg_params *p = eg_net_params(d->net);
-    EG_TRY(eg_params_alloc(p, &d->value));
-    EG_TRY(eg_params_alloc(p, &d->grad));
-    EG_TRY(eg_state_alloc(p, &d->state));
-    eg_params_init(p, 1, d->value, d->state);
-    EG_TRY(eg_optimizer_new("sgd", eg_params_length(p), &d->optimizer));
-    EG_TRY(eg_optimizer_set(d->optimizer, "lr", job->lr));
-    EG_TRY(eg_optimizer_set(d->optimizer, "momentum", "0.9"));
-    EG_TRY(eg_program_new(train_record_learning, d, 2, &d->learn));
-    EG_TRY(eg_program_new(train_record_judging, d, 2, &d->judge));
-    EG_TRY(eg_program_bind(d->learn, p, d->value, d->grad, d->state));
-    return eg_program_bind(d->judge, p, d->value, NULL, d->state);
-}
-
-/* Releases what belongs to one network, not the data. */
-static void train_release(trainer *d)
-{
-    eg_program_free(d->learn);
-    eg_program_free(d->judge);
-    eg_optimizer_free(d->optimizer);
-    eg_net_free(d->net);
-    free(d->value);
-    free(d->grad);
-    free(d->state);
-    d->learn = d->judge = NULL;
-    d->optimizer = NULL;
-    d->net = NULL;
-    d->value = d->grad = d->state = NULL;
-}
-
-static eg_status train_train(trainer *d, const train_job *job)
-{
+    const eg_trainer_samples tests = {d->test.n, train_fill_test, d};
     double accuracy = 0;
-    EG_TRY(train_prepare(d, job));
-    EG_TRY(train_accuracy(d, &accuracy));
+    EG_TRY(eg_trainer_set(t, "lr", job->lr));
+    EG_TRY(eg_trainer_set(t, "momentum", "0.9"));
+    EG_TRY(eg_trainer_test(t, &tests, &accuracy));
     printf("\n%s%s%s: %lld parameters; untrained %.1f %% of the test characters are right\n",
            job->model, job->options ? " " : "", job->options ? job->options : "",
-           (long long)eg_params_count(eg_net_params(d->net)), 100 * accuracy);
+           (long long)eg_params_count(eg_net_params(net)), 100 * accuracy);
     for (int64_t e = 1; e <= job->epochs; e++) {
         double start = eg_seconds();
-        EG_TRY(train_epoch(d, (uint32_t)e));
+        EG_TRY(train_epoch(d, t, (uint32_t)e));
         double seconds = eg_seconds() - start;
-        EG_TRY(train_accuracy(d, &accuracy));
+        EG_TRY(eg_trainer_test(t, &tests, &accuracy));
         printf("  epoch %lld: %.2f %%, %.1f s, %.0f characters a second\n", (long long)e,
                100 * accuracy, seconds, (double)d->train.n / seconds);
         fflush(stdout);
@@ -158,17 +88,47 @@ static eg_status train_train(trainer *d, const train_job *job)
     return EG_OK;
 }
 
-static eg_status train_load(trainer *d)
+static eg_status train_train(train_set *d, const train_job *job)
+{
+    const eg_net_spec spec = {.model = job->model,
+                              .options = job->options,
+                              .channels = d->train.channels,
+                              .height = d->train.height,
+                              .width = d->train.width,
+                              .classes = d->train.classes};
+    eg_net *net;
+    eg_trainer *t = NULL;
+    EG_TRY(eg_net_new(&spec, &net));
+    eg_status s = eg_trainer_new(
+        &(eg_trainer_spec){
+            .net = net, .optimizer = "sgd", .temperature = 1, .seed = TRAIN_SEED},
+        &t);
+    if (s == EG_OK)
+        s = train_epochs(d, t, net, job);
+    eg_trainer_free(t);
+    eg_net_free(net);
+    return s;
+}
+
+/* 0, 1, 2, ... */
+static eg_status train_count(int64_t n, int64_t **out)
+{
+    *out = calloc((size_t)n, sizeof **out);
+    if (!*out)
+        return eg_fail(EG_ENOMEM, "no memory for %lld samples", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        (*out)[i] = i;
+    return EG_OK;
+}
+
+static eg_status train_load(train_set *d)
 {
     const eg_dataset *glyphs = eg_dataset_find("glyphs");
     EG_TRY(eg_dataset_load(glyphs, NULL, NULL, EG_TRAIN, &d->train));
     EG_TRY(eg_dataset_load(glyphs, NULL, NULL, EG_TEST, &d->test));
     EG_TRY(eg_recipe_new(&(eg_transform){0}, &d->train, &d->recipe));
-    d->order = calloc((size_t)d->train.n, sizeof *d->order);
-    if (!d->order)
-        return eg_fail(EG_ENOMEM, "no memory for %lld samples", (long long)d->train.n);
-    for (int64_t i = 0; i < d->train.n; i++)
-        d->order[i] = i;
+    EG_TRY(train_count(d->train.n, &d->order));
+    EG_TRY(train_count(d->test.n, &d->rows));
     printf("glyphs: %lld + %lld generated characters of %lld classes\n", (long long)d->train.n,
            (long long)d->test.n, (long long)d->train.classes);
     return EG_OK;
@@ -228,22 +188,21 @@ int eg_verb_train(int argc, char **argv)
     int wrong = train_parse(argc, argv, &asked);
     if (wrong)
         return wrong;
-    trainer d = {0};
+    train_set d = {0};
     eg_status s = train_check(&asked);
     if (s != EG_OK)
         return eg_cli_refused("train", s);
     s = train_load(&d);
     if (s == EG_OK && !asked.model) {
         s = train_train(&d, &linear);
-        train_release(&d);
         asked.model = TRAIN_MODEL;
     }
     if (s == EG_OK)
         s = train_train(&d, &asked);
-    train_release(&d);
     eg_recipe_free(d.recipe);
     eg_table_fini(&d.train);
     eg_table_fini(&d.test);
     free(d.order);
+    free(d.rows);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

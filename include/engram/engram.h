@@ -44,6 +44,7 @@
 #include <engram/saved.h>
 #include <engram/scenario.h>
 #include <engram/suggest.h>
+#include <engram/trainer.h>
 #include <engram/transform.h>
 #include <engram/transport.h>
 
