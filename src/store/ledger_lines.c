@@ -3,7 +3,7 @@
  */
 #include "store/ledger_private.h"
 
-#include "store/checksum.h"
+#include "base/checksum.h"
 
 void eg_ledger_print_head(const ledger_block *b, uint64_t *sum, char out[LEDGER_HEAD + 1])
 {

@@ -6,7 +6,7 @@
  */
 #include "store/ledger_private.h"
 
-#include "store/checksum.h"
+#include "base/checksum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  */
 #include "store/ledger_private.h"
 
+#include "base/checksum.h"
 #include "io/disk.h"
 #include "io/file.h"
-#include "store/checksum.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

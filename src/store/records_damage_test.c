@@ -3,7 +3,7 @@
  */
 #include "keeping.h"
 
-#include "store/checksum.h"
+#include "base/checksum.h"
 #include "store/records_head.h"
 
 /* Client 1 at version 3, with records in both files: "a" of version 2 in one, the others in

@@ -3,8 +3,8 @@
  */
 #include "store/records_file.h"
 
+#include "base/checksum.h"
 #include "io/file.h"
-#include "store/checksum.h"
 
 #include <errno.h>
 #include <fcntl.h>

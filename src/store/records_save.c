@@ -3,9 +3,9 @@
  */
 #include "store/records_private.h"
 
+#include "base/checksum.h"
 #include "io/disk.h"
 #include "io/file.h"
-#include "store/checksum.h"
 
 #include <stdlib.h>
 #include <string.h>

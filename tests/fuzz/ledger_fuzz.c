@@ -3,7 +3,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "store/checksum.h"
+#include "base/checksum.h"
 #include "store/ledger_private.h"
 
 #include <inttypes.h>
