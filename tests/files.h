@@ -43,7 +43,7 @@ static inline void files_remove(const char *path)
 static inline void files_write(const char *folder, const char *name, const void *bytes,
                                size_t n)
 {
-    char path[FILES_PATH * 2];
+    char path[FILES_PATH * 3];
     for (const char *slash = name; (slash = strchr(slash, '/')); slash++) {
         snprintf(path, sizeof path, "%s/%.*s", folder, (int)(slash - name), name);
         mkdir(path, 0777);

@@ -43,7 +43,10 @@ static eg_status folder_read_origin(const char *folder, folder_origin *out)
     eg_events *events;
     *out = (folder_origin){0};
     folder_read_name(folder, out);
-    if (eg_events_load_start(folder, &events) == EG_OK) {
+    eg_status s = eg_events_load_start(folder, &events);
+    if (s != EG_OK && s != EG_ENOENT)
+        return s;
+    if (s == EG_OK) {
         if (strlen(events->start.config_sha256) == 64) {
             *out = (folder_origin){.known = true, .seed = (uint64_t)events->start.seed};
             memcpy(out->sha256, events->start.config_sha256, 65);

@@ -139,6 +139,7 @@ static eg_status events_take(eg_events *e, const eg_json *object)
 static eg_status events_line(eg_events *e, const char *line, size_t n)
 {
     eg_json *object;
+    EG_TRY(eg_seal_check(&e->seal, line, n));
     EG_TRY(eg_json_parse(line, n, &object));
     eg_status status = events_take(e, object);
     eg_json_free(object);
@@ -179,18 +180,36 @@ eg_status eg_events_parse(const char *path, const char *text, size_t n, bool who
     return status;
 }
 
-eg_status eg_events_load(const char *folder, eg_events **out)
+/* Reads the first `most` bytes of a folder's events, or all. */
+static eg_status events_load(const char *folder, size_t most, bool whole, eg_events **out)
 {
     char path[EG_RUN_PATH];
     unsigned char *bytes;
     size_t n;
     *out = NULL;
-    bool whole = eg_run_is_finished(folder);
     EG_TRY(eg_run_file(folder, EG_RUN_METRICS, path));
     EG_TRY(eg_file_read(path, EVENTS_MAX_FILE, &bytes, &n));
-    eg_status status = eg_events_parse(path, (const char *)bytes, n, whole, out);
+    eg_status status =
+        eg_events_parse(path, (const char *)bytes, n < most ? n : most, whole, out);
     free(bytes);
     return status;
+}
+
+eg_status eg_events_load(const char *folder, eg_events **out)
+{
+    bool whole = eg_run_is_finished(folder);
+    EG_TRY(events_load(folder, SIZE_MAX, whole, out));
+    if (!whole || (*out)->ended)
+        return EG_OK;
+    eg_events_free(*out);
+    *out = NULL;
+    return eg_fail(EG_EFORMAT, "%s/%s: the run is finished, but its log has no end", folder,
+                   EG_RUN_METRICS);
+}
+
+eg_status eg_events_load_until(const char *folder, int64_t position, eg_events **out)
+{
+    return events_load(folder, (size_t)position, true, out);
 }
 
 eg_status eg_events_load_start(const char *folder, eg_events **out)
@@ -203,8 +222,9 @@ eg_status eg_events_load_start(const char *folder, eg_events **out)
     if (!f)
         return eg_file_fail(path, "cannot be opened");
     ssize_t n = getline(&line, &cap, f);
-    eg_status status =
-        eg_events_parse(path, line ? line : "", n > 0 ? (size_t)n : 0, false, out);
+    eg_status status = n > 0 && line[n - 1] == '\n'
+                           ? eg_events_parse(path, line, (size_t)n, true, out)
+                           : eg_fail(EG_ENOENT, "%s: there is no whole line", path);
     free(line);
     fclose(f);
     return status;

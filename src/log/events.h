@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "log/event.h"
+#include "log/seal.h"
 
 /* In the order of the file, kind by kind. */
 typedef struct eg_events {
@@ -22,17 +23,22 @@ typedef struct eg_events {
     eg_loss_event *loss;   /* [n_loss], by round */
     eg_stop_event stop;
     eg_end_event end;
+    eg_seal seal; /* after the last line */
     bool stopped, ended;
     size_t n_round, n_eval, n_note, n_loss;
     size_t cap_round, cap_eval, cap_note, cap_loss;
     eg_arena arena;
 } eg_events;
 
-/* Reads the events in a run's folder. Of an unfinished run, a last line without an end is left
- * out, for the run may be writing it. EG_ENOENT: there are none; EG_EFORMAT, naming the line.
- * Free with eg_events_free. */
+/* Reads the events in a run's folder and compares their checksums, if they have any. Of an
+ * unfinished run, a last line without an end is left out, for the run may be writing it; that
+ * of a finished one must be the end event. EG_ENOENT: there are none; EG_EFORMAT, naming the
+ * line. Free with eg_events_free. */
 eg_status eg_events_load(const char *folder, eg_events **out);
-eg_status eg_events_load_start(const char *folder, eg_events **out); /* the start alone */
+/* The first `position` bytes alone, which must be whole lines. */
+eg_status eg_events_load_until(const char *folder, int64_t position, eg_events **out);
+/* The start alone. EG_ENOENT: its line is not there, or not whole. */
+eg_status eg_events_load_start(const char *folder, eg_events **out);
 
 /* The same of a text; path is for errors. whole: a last line without an end is an error. */
 eg_status eg_events_parse(const char *path, const char *text, size_t n, bool whole,

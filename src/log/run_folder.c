@@ -5,6 +5,7 @@
 
 #include "io/disk.h"
 #include "io/file.h"
+#include "log/events.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@ struct eg_run_folder {
     char *path, *metrics;
     int fd;           /* of metrics.jsonl */
     int64_t position; /* its length */
+    eg_seal seal;     /* of its last line */
 };
 
 /* The path of a file in a folder; free() *out. */
@@ -122,6 +124,17 @@ eg_status eg_run_folder_lock(const char *path, int *out)
     return status;
 }
 
+/* Reads the first `position` bytes, which must be whole events, so that damage is found before
+ * anything trains. */
+static eg_status run_read(eg_run_folder *f, int64_t position)
+{
+    eg_events *events;
+    EG_TRY(eg_events_load_until(f->path, position, &events));
+    f->seal = events->seal;
+    eg_events_free(events);
+    return EG_OK;
+}
+
 static eg_status run_cut(eg_run_folder *f, int64_t position)
 {
     struct stat info;
@@ -131,6 +144,8 @@ static eg_status run_cut(eg_run_folder *f, int64_t position)
     if (info.st_size < position)
         return eg_fail(EG_EFORMAT, "%s: %lld bytes, fewer than the checkpoint's %lld",
                        f->metrics, (long long)info.st_size, (long long)position);
+    if (position > 0)
+        EG_TRY(run_read(f, position));
     if (ftruncate(f->fd, position) != 0)
         return eg_file_fail(f->metrics, "cannot be cut");
     f->position = position;
@@ -196,12 +211,16 @@ static eg_status run_put(eg_run_folder *f, const char *line, size_t n)
 
 eg_status eg_run_folder_append(eg_run_folder *f, const char *line, size_t n)
 {
-    char *whole = malloc(n + 1);
+    char *whole = malloc(n + EG_SEAL_SIZE + 1);
     if (!whole)
         return eg_fail(EG_ENOMEM, "no memory for a line of %zu bytes", n);
     memcpy(whole, line, n);
+    eg_seal seal = f->seal;
+    n = eg_seal_line(&seal, whole, n);
     whole[n] = '\n';
     eg_status status = run_put(f, whole, n + 1);
+    if (status == EG_OK)
+        f->seal = seal;
     free(whole);
     return status;
 }

@@ -27,7 +27,8 @@ eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder 
 eg_status eg_run_folder_lock(const char *path, int *out);
 
 /* Opens it again and cuts its events to the first `position` bytes (0: all is written
- * anew). EG_ENOENT: there is none; EG_EFORMAT: it has fewer bytes. */
+ * anew). EG_ENOENT: there is none; EG_EFORMAT: it has fewer bytes, or these are not whole
+ * events with the right checksums. */
 eg_status eg_run_folder_open(const char *path, int64_t position, eg_run_folder **out);
 void eg_run_folder_free(eg_run_folder *f); /* NULL is fine */
 
@@ -40,7 +41,7 @@ eg_status eg_run_folder_file(const eg_run_folder *f, const char *name, char **ou
  * given to eg_run_folder_open. */
 eg_status eg_run_folder_sync(eg_run_folder *f, int64_t *position);
 
-/* Appends a line, which gets its end here. */
+/* Appends a line, a JSON object, which gets its checksum (log/seal.h) and its end here. */
 eg_status eg_run_folder_append(eg_run_folder *f, const char *line, size_t n);
 
 /* Append events. The program's version is added to the start and to the end: a run may be ended

@@ -21,6 +21,15 @@ static char *file_text(const char *folder, const char *name)
     return (char *)bytes;
 }
 
+/* The same without the checksum of each line. */
+static char *bare_text(const char *folder, const char *name)
+{
+    char *text = file_text(folder, name);
+    for (char *at = text; (at = strstr(at, ",\"sum\":"));)
+        memmove(at, at + EG_SEAL_SIZE, strlen(at + EG_SEAL_SIZE) + 1);
+    return text;
+}
+
 static void assert_file(const char *folder, const char *name, const char *text)
 {
     char *is = file_text(folder, name);
@@ -183,10 +192,12 @@ static void test_events_are_written_as_they_should(void **state)
     char expected[4096];
     write_run(f, 0.25);
     expect_events(expected);
-    assert_file(path, "metrics.jsonl", expected);
+    char *bare = bare_text(path, "metrics.jsonl");
+    assert_string_equal(bare, expected);
     int64_t position;
     assert_ok(eg_run_folder_sync(f, &position));
-    assert_int_equal(position, strlen(expected));
+    assert_int_equal(position, strlen(expected) + 11 * EG_SEAL_SIZE);
+    free(bare);
     eg_run_folder_free(f);
     files_remove(dir);
 }
@@ -215,6 +226,91 @@ static void test_resume_cuts_what_the_checkpoint_does_not_know(void **state)
     eg_run_folder_free(f);
     free(before);
     free(after);
+    files_remove(dir);
+}
+
+/* Flips each bit of the events of a run in turn: none is read, none is gone on with. */
+static void test_every_flipped_bit_is_found(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    eg_run_folder *f, *none;
+    eg_events *e;
+    files_folder(dir);
+    run_path(dir, path);
+    assert_ok(eg_run_folder_new(path, "", &f));
+    write_start(f, NULL);
+    write_round(f, 1, 0.5, 0.25);
+    write_eval(f, 1, -1, true, (const int64_t[]){9, 3});
+    eg_run_folder_free(f);
+    char *text = file_text(path, "metrics.jsonl");
+    size_t n = strlen(text);
+    for (size_t i = 0; i < 8 * n; i++) {
+        text[i / 8] = (char)(text[i / 8] ^ (1 << i % 8));
+        if (eg_events_parse("log", text, n, true, &e) == EG_OK)
+            fail_msg("bit %zu of byte %zu", i % 8, i / 8);
+        text[i / 8] = (char)(text[i / 8] ^ (1 << i % 8));
+    }
+    strstr(text, "\"seed\":3")[7] = '2';
+    files_write(path, "metrics.jsonl", text, n);
+    assert_fails(eg_run_folder_open(path, (int64_t)n, &none), EG_EFORMAT,
+                 "metrics.jsonl:1: the checksum is another");
+    assert_fails(eg_events_load_start(path, &e), EG_EFORMAT, "metrics.jsonl:1: the checksum");
+    free(text);
+    files_remove(dir);
+}
+
+/* Lines that are lost, or stand in another order, have right sums each; the chain breaks. */
+static void test_lost_lines_and_positions_inside_a_line_are_found(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    eg_run_folder *f, *none;
+    eg_events *e;
+    files_folder(dir);
+    run_path(dir, path);
+    assert_ok(eg_run_folder_new(path, "", &f));
+    write_run(f, 0.25);
+    char *text = file_text(path, "metrics.jsonl");
+    size_t n = strlen(text);
+    assert_fails(eg_run_folder_open(path, (int64_t)n - 1, &none), EG_EFORMAT,
+                 "metrics.jsonl:11: the line has no end");
+    char *second = strchr(text, '\n') + 1, *third = strchr(second, '\n') + 1;
+    memmove(second, third, strlen(third) + 1);
+    assert_fails(eg_events_parse("log", text, strlen(text), true, &e), EG_EFORMAT,
+                 "log:2: the checksum is another");
+    eg_run_folder_free(f);
+    free(text);
+    files_write(path, "summary.json", "{}", 2);
+    text = file_text(path, "metrics.jsonl");
+    files_write(path, "metrics.jsonl", text, (size_t)(strstr(text, "{\"event\":\"end") - text));
+    assert_fails(eg_events_load(path, &e), EG_EFORMAT, "its log has no end");
+    free(text);
+    files_remove(dir);
+}
+
+/* What an older program began has no sums, and goes on without. */
+static void test_log_without_checksums_is_read_and_goes_on(void **state)
+{
+    (void)state;
+    char dir[FILES_PATH], path[FILES_PATH * 2];
+    eg_run_folder *f;
+    eg_events *e;
+    files_folder(dir);
+    run_path(dir, path);
+    assert_ok(eg_run_folder_new(path, "", &f));
+    write_start(f, NULL);
+    eg_run_folder_free(f);
+    char *bare = bare_text(path, "metrics.jsonl");
+    files_write(path, "metrics.jsonl", bare, strlen(bare));
+    assert_ok(eg_run_folder_open(path, (int64_t)strlen(bare), &f));
+    write_round(f, 1, 0.5, 0.25);
+    eg_run_folder_free(f);
+    assert_ok(eg_events_load(path, &e));
+    assert_true(e->seal.bare);
+    assert_int_equal(e->n_round, 1);
+    eg_events_free(e);
+    free(bare);
     files_remove(dir);
 }
 
@@ -365,6 +461,9 @@ int main(void)
         cmocka_unit_test(test_folder_is_named_and_made_once),
         cmocka_unit_test(test_events_are_written_as_they_should),
         cmocka_unit_test(test_resume_cuts_what_the_checkpoint_does_not_know),
+        cmocka_unit_test(test_every_flipped_bit_is_found),
+        cmocka_unit_test(test_lost_lines_and_positions_inside_a_line_are_found),
+        cmocka_unit_test(test_log_without_checksums_is_read_and_goes_on),
         cmocka_unit_test(test_finish_makes_tables_and_summary),
         cmocka_unit_test(test_events_come_back_as_they_were_written),
         cmocka_unit_test(test_what_cannot_be_read_is_not_written),

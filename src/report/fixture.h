@@ -7,7 +7,9 @@
 #include "files.h"
 
 #include "base/base.h"
+#include "io/file.h"
 #include "io/json.h"
+#include "log/seal.h"
 
 #include <inttypes.h>
 
@@ -22,6 +24,7 @@ typedef struct fixture {
     bool local;      /* every client evaluates for itself, the server does not */
     bool notes;      /* every client notes its drift, the server its step */
     bool unfinished;
+    bool bare; /* lines have no checksums, as an older program wrote them */
 } fixture;
 
 /* A repeatable fraction. */
@@ -163,6 +166,32 @@ static inline void fixture_settings(const fixture *s, const char *folder)
     files_write(folder, "config.yaml", text, (size_t)n);
 }
 
+/* Gives every whole line of a log its checksum. */
+static inline void fixture_seal(const char *path)
+{
+    unsigned char *text;
+    size_t n;
+    eg_seal seal = {0};
+    assert_ok(eg_file_read(path, (size_t)1 << 30, &text, &n));
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    for (const char *line = (char *)text, *end; *line; line = end + 1) {
+        if (!(end = strchr(line, '\n'))) {
+            fputs(line, f);
+            break;
+        }
+        size_t length = (size_t)(end - line);
+        char *whole = malloc(length + EG_SEAL_SIZE);
+        assert_non_null(whole);
+        memcpy(whole, line, length);
+        length = eg_seal_line(&seal, whole, length);
+        fprintf(f, "%.*s\n", (int)length, whole);
+        free(whole);
+    }
+    assert_int_equal(fclose(f), 0);
+    free(text);
+}
+
 /* Writes the folder of a run. */
 static inline void fixture_write(const fixture *s, const char *folder)
 {
@@ -190,6 +219,8 @@ static inline void fixture_write(const fixture *s, const char *folder)
                    ? "{\"event\":\"rou"
                    : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496}\n");
     assert_int_equal(fclose(f), 0);
+    if (!s->bare)
+        fixture_seal(path);
     fixture_settings(s, folder);
     if (!s->unfinished)
         files_write(folder, "summary.json", "{}\n", 3);

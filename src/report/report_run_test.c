@@ -128,6 +128,7 @@ static void test_page_and_summary_agree_on_personal_models(void **state)
                                                             .n = n,
                                                             .correct = right[p][c],
                                                             .met = -1}));
+    assert_ok(eg_run_write_end(f, &(eg_end_event){.seconds = 1}));
     assert_ok(eg_run_finish(f, "ab"));
     eg_run_folder_free(f);
     assert_ok(eg_runlog_load(path, &r));

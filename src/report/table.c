@@ -193,15 +193,33 @@ static eg_status table_scale_note(eg_groups *g, const char **out)
     return *out ? EG_OK : EG_ENOMEM;
 }
 
+/* How many logs have no checksums, so that damage to them would not show. */
+static eg_status table_bare_note(eg_groups *g, const char **out)
+{
+    size_t bare = 0;
+    for (size_t i = 0; i < g->n_runs; i++)
+        bare += g->runs[i]->log->seal.bare;
+    *out = NULL;
+    if (bare == 0)
+        return EG_OK;
+    *out = eg_arena_text(&g->arena,
+                         "%zu of %zu logs, of an older program, %s no checksums: damage to "
+                         "them would not show",
+                         bare, g->n_runs, bare == 1 ? "has" : "have");
+    return *out ? EG_OK : EG_ENOMEM;
+}
+
 eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n)
 {
-    const char **notes = eg_arena_alloc(&g->arena, (g->n + 1) * sizeof *notes);
+    const char **notes = eg_arena_alloc(&g->arena, (g->n + 2) * sizeof *notes);
     *out = notes;
     *n = 0;
     if (!notes)
         return EG_ENOMEM;
     EG_TRY(table_scale_note(g, &notes[0]));
     *n = notes[0] != NULL;
+    EG_TRY(table_bare_note(g, &notes[*n]));
+    *n += notes[*n] != NULL;
     for (size_t i = 1; i < t->rows; i++) {
         char text[96];
         eg_losses l = eg_group_losses(t->of[i]);
