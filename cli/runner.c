@@ -51,6 +51,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
                             .out = o->out,
                             .data_dir = o->data_dir,
                             .resume = resume,
+                            .force = o->force,
                             .folder = at,
                             .transport = o->transport,
                             .progress = run_show,

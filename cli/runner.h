@@ -32,7 +32,7 @@ typedef struct runner_options {
     size_t n_seeds;
     bool seeded; /* a seed was given */
     int workers;
-    bool resume, quiet, json;
+    bool resume, force, quiet, json;
     const char *transport; /* NULL: the usual one */
     bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
     eg_compare_how table;  /* how it is printed */

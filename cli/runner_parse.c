@@ -144,6 +144,8 @@ static bool run_parse_flag(const char *name, runner_options *o)
     bool compare = strcmp(o->verb, "compare") == 0;
     if (strcmp(name, "--quiet") == 0)
         o->quiet = true;
+    else if (strcmp(name, "--force") == 0)
+        o->force = true;
     else if (strcmp(name, "--wire") == 0)
         o->transport = "processes";
     else if (!compare && strcmp(name, "--json") == 0)
@@ -206,8 +208,8 @@ static size_t run_n_values(const runner_options *o)
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {
-    static const char *const flags[] = {"--quiet",    "--wire",  "--json", "--resume",
-                                        "--markdown", "--latex", "--csv"};
+    static const char *const flags[] = {"--quiet", "--wire",     "--json",  "--resume",
+                                        "--force", "--markdown", "--latex", "--csv"};
     eg_suggestion near = eg_suggest(word);
     for (size_t i = 0; i < run_n_values(o); i++)
         eg_suggest_offer(&near, run_values[i]);
@@ -239,6 +241,8 @@ int runner_parse(int argc, char **argv, runner_options *o)
     }
     if (o->quiet && o->json)
         return eg_cli_usage(o->verb, "--quiet and --json exclude each other");
+    if (o->force && !o->resume && !o->reuse)
+        return eg_cli_usage(o->verb, "--force is for runs that go on: it takes --resume");
     if (!o->n_sources)
         return eg_cli_usage(o->verb, "an experiment file is needed");
     int code = o->seeded ? 0 : run_add_seeds(o, 0, 0, "0");

@@ -23,6 +23,8 @@
     "  --data-dir DIR    where data sets are (else the environment's ENGRAM_DATA)\n"           \
     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"                  \
     "  --tensorboard DIR at the end, the curves of each run in a folder of its own in there\n" \
+    "  --force           go on with a run though data or program are others than at its\n"     \
+    "                    start: its log then says that bits may differ\n"                      \
     "  --quiet           no progress\n"
 
 const eg_verb eg_verbs[] = {

@@ -30,6 +30,7 @@ typedef struct eg_run_how {
     const char *out;       /* where run folders go; NULL: "runs" */
     const char *data_dir;  /* NULL: ENGRAM_DATA */
     bool resume;           /* continue what is there */
+    bool force;            /* even with other data or another program: bits may differ */
     const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
     const char *transport; /* of eg_transport_family; NULL: threads of this process */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */

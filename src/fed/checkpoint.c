@@ -5,6 +5,7 @@
 
 #include "log/events.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,8 +196,31 @@ static eg_status checkpoint_take_run(eg_federation *f, const eg_bundle *b)
     return checkpoint_seek(f, (int64_t)round);
 }
 
-eg_status eg_federation_resume(eg_federation *f)
+/* What the run began with must be here again, or be done without by force. *differs: what is
+ * not the same; "": nothing. */
+static eg_status checkpoint_compare(const eg_federation *f, bool force, char differs[1024])
 {
+    eg_events *log;
+    eg_fingerprint then = {0};
+    *differs = 0;
+    EG_TRY(eg_events_load_start(f->folder_path, &log));
+    then.isa = log->start.isa, then.version = log->start.version;
+    then.commit = log->start.commit;
+    snprintf(then.labels, sizeof then.labels, "%s", log->start.labels);
+    snprintf(then.pixels, sizeof then.pixels, "%s", log->start.pixels);
+    eg_status s = eg_fingerprint_compare(&then, &f->print);
+    eg_events_free(log);
+    if (s == EG_OK)
+        return EG_OK;
+    snprintf(differs, 1024, "%s", eg_error());
+    return force ? EG_OK
+                 : eg_fail(EG_EINVAL, "%s: %s; --force goes on, but bits may differ",
+                           f->folder_path, differs);
+}
+
+eg_status eg_federation_resume(eg_federation *f, bool force)
+{
+    char differs[1024];
     const eg_bundle *model, *run;
     EG_TRY(eg_records_get(f->records, "model", &model));
     EG_TRY(eg_records_get(f->records, "run", &run));
@@ -204,7 +228,10 @@ eg_status eg_federation_resume(eg_federation *f)
         return EG_OK; /* nothing was committed: from the start */
     if (!model || !run)
         return eg_fail(EG_EFORMAT, "the checkpoint lacks the server's model or its round");
+    EG_TRY(checkpoint_compare(f, force, differs));
     EG_TRY(checkpoint_take_model(f, model));
     EG_TRY(checkpoint_take_optimizer(f));
-    return checkpoint_take_run(f, run);
+    EG_TRY(checkpoint_take_run(f, run));
+    return *differs ? eg_run_write_forced(f->folder, eg_cursor_round(f->cursor), differs)
+                    : EG_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "exchange/mean.h"
+#include "experiment/fingerprint.h"
 #include "log/run_folder.h"
 #include "optim/server.h"
 #include "store/ledger.h"
@@ -36,6 +37,7 @@ typedef struct eg_federation {
     const eg_experiment *e;
     uint64_t seed;
     eg_feed feed;
+    eg_fingerprint print; /* of the data and of this program */
     eg_net *net;
     eg_agreement agreed; /* what the parts wish */
     eg_chain chain;      /* the server's half of every part */
@@ -92,9 +94,11 @@ eg_status eg_federation_wait(eg_federation *f, int64_t round);
 eg_status eg_federation_save_patience(const eg_federation *f, eg_bundle *to);
 void eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
 
-/* Brings all there is to disk, in one commit; takes it up again, if there was one. */
+/* Brings all there is to disk, in one commit; takes it up again, if there was one. Without
+ * force the data and the program must be those the run began with (EG_EINVAL, naming what is
+ * not); with it, the log says what is not. */
 eg_status eg_federation_checkpoint(eg_federation *f);
-eg_status eg_federation_resume(eg_federation *f);
+eg_status eg_federation_resume(eg_federation *f, bool force);
 
 /* A client's own model, if models are personal and it has one, else the global one. In a
  * simulation its records are within reach; *own must outlive what points into it: free it with

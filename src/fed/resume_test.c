@@ -5,6 +5,7 @@
 #include "small_run.h"
 
 #include "experiment/feed.h"
+#include "log/events.h"
 #include "log/run_folder.h"
 
 #include <time.h>
@@ -104,12 +105,62 @@ static void test_a_test_set_of_another_shape_is_refused(void **state)
     eg_experiment_free(e);
 }
 
+/* Writes npy files of 8 + 4 images of two classes; `first` is a pixel of the first image. */
+static void write_data(float first)
+{
+    float x[8 * 4] = {first};
+    int32_t y[8];
+    for (int i = 0; i < 8; i++)
+        x[4 * i + 1] = (float)(y[i] = i % 2);
+    fakes_npy(folder, "npy/x_train.npy", "<f4", "(8, 1, 2, 2)", x, sizeof x);
+    fakes_npy(folder, "npy/x_test.npy", "<f4", "(4, 1, 2, 2)", x, sizeof x / 2);
+    fakes_npy(folder, "npy/y_train.npy", "<i4", "(8,)", y, sizeof y);
+    fakes_npy(folder, "npy/y_test.npy", "<i4", "(4,)", y, sizeof y / 2);
+}
+
+/* Another pixel: a run does not go on, unless it is forced; then its log says so. */
+static void test_a_run_goes_on_with_its_own_data(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: own\n"
+        "data: npy\n"
+        "model: {name: mlp, depth: 0}\n"
+        "scenario: {kind: class-incremental, clients: 1, tasks: 1, rounds: 3, "
+        "partition: iid}\n"
+        "runs: [{label: a, method: fedavg}]\n";
+    char file[FILES_PATH * 2], path[512];
+    bool stopped;
+    eg_experiment *e;
+    eg_events *log;
+    write_data(0.5F);
+    files_write(folder, "own.yaml", text, sizeof text - 1);
+    snprintf(file, sizeof file, "%s/own.yaml", folder);
+    assert_ok(eg_experiment_load(file, "a", 0, NULL, &e));
+    eg_run_how how = {.workers = 1, .out = folder, .data_dir = folder, .progress = stop_late};
+    assert_ok(eg_experiment_run(e, &how, path, &stopped));
+    assert_true(stopped);
+    how.resume = true, how.progress = NULL;
+    write_data(0.25F);
+    assert_fails(eg_experiment_run(e, &how, path, &stopped), EG_EINVAL,
+                 "other than when the run began: the data's pixels (");
+    how.force = true;
+    assert_ok(eg_experiment_run(e, &how, path, &stopped));
+    assert_ok(eg_events_load(path, &log));
+    assert_int_equal(log->n_forced, 1);
+    assert_int_equal(log->forced.round, 1);
+    assert_non_null(strstr(log->forced.why, "the data's pixels"));
+    eg_events_free(log);
+    eg_experiment_free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_time_of_all_processes_counts),
         cmocka_unit_test(test_one_process_at_a_time),
         cmocka_unit_test(test_a_test_set_of_another_shape_is_refused),
+        cmocka_unit_test(test_a_run_goes_on_with_its_own_data),
     };
     files_folder(folder);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

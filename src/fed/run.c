@@ -82,6 +82,7 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
 {
     f->e = e, f->seed = how->seed, f->accuracy = f->validation = f->patience.best = -1;
     EG_TRY(eg_feed_open(e, how->seed, how->data_dir, &f->feed));
+    eg_fingerprint_take(&f->feed, &f->print);
     EG_TRY(eg_parts_setup(&e->parts,
                           &(eg_setting){.scenario = f->feed.scenario, .train = &e->train},
                           e->memory.kind != 0, &f->agreed));
@@ -241,7 +242,9 @@ static eg_status run_write_start(eg_federation *f)
                                                         .tasks = f->feed.n_tasks,
                                                         .rounds = eg_scenario_n_rounds(s),
                                                         .classes = eg_scenario_n_classes(s),
-                                                        .isa = eg_isa_name(),
+                                                        .isa = f->print.isa,
+                                                        .labels = f->print.labels,
+                                                        .pixels = f->print.pixels,
                                                         .config_sha256 = e->sha256,
                                                         .learned = learned});
     free(learned);
@@ -289,7 +292,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
     EG_TRY(run_open_folder(f, how));
     EG_TRY(eg_ledger_records(f->ledger, EG_SERVER, &f->records));
     if (how->resume)
-        EG_TRY(eg_federation_resume(f));
+        EG_TRY(eg_federation_resume(f, how->force));
     EG_TRY(eg_chain_begin(&f->chain, &f->server));
     if (eg_cursor_round(f->cursor) == 0) {
         EG_TRY(run_write_start(f));

@@ -26,6 +26,14 @@ static eg_status event_program(eg_fields *f, const char **version, const char **
     return eg_field_text(eg_optional(f), "commit", commit);
 }
 
+static eg_status event_data(eg_fields *f, eg_start_event *e)
+{
+    if (!f->to)
+        e->labels = e->pixels = ""; /* likewise */
+    EG_TRY(eg_field_text(eg_optional(f), "labels_sum", &e->labels));
+    return eg_field_text(eg_optional(f), "pixels_sum", &e->pixels);
+}
+
 static eg_status event_start(eg_fields *f, void *event)
 {
     eg_start_event *e = event;
@@ -40,6 +48,7 @@ static eg_status event_start(eg_fields *f, void *event)
     EG_TRY(eg_field_text(f, "isa", &e->isa));
     EG_TRY(eg_field_text(f, "config_sha256", &e->config_sha256));
     EG_TRY(event_program(f, &e->version, &e->commit));
+    EG_TRY(event_data(f, e));
     return eg_field_ints(eg_optional(f), "learned", 1, event_most, &e->learned, e->tasks);
 }
 
@@ -136,6 +145,13 @@ static eg_status event_stop(eg_fields *f, void *event)
     return eg_field_real(f, "best", &e->best);
 }
 
+static eg_status event_forced(eg_fields *f, void *event)
+{
+    eg_forced_event *e = event;
+    EG_TRY(eg_field_int(f, "round", 0, event_last_round(f), &e->round));
+    return eg_field_text(f, "why", &e->why);
+}
+
 static eg_status event_end(eg_fields *f, void *event)
 {
     eg_end_event *e = event;
@@ -160,4 +176,5 @@ const eg_event_kind eg_event_note = {"note", event_note};
 const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
 const eg_event_kind eg_event_skipped = {"skipped", event_skipped};
 const eg_event_kind eg_event_stop = {"stop", event_stop};
+const eg_event_kind eg_event_forced = {"forced", event_forced};
 const eg_event_kind eg_event_end = {"end", event_end};

@@ -26,6 +26,7 @@ typedef struct eg_start_event {
                              * NULL, for task j in period j + 1: then it is not written. As
                              * read it is always there. */
     const char *version, *commit; /* of the program that writes; "" in logs of older ones */
+    const char *labels, *pixels;  /* checksums of the data as it is used; likewise */
 } eg_start_event;
 
 typedef struct eg_round_event {
@@ -61,6 +62,13 @@ typedef struct eg_stop_event {
     int64_t round, best_round;
     double best; /* accuracy in validation, after best_round */
 } eg_stop_event;
+
+/* The run went on by force, with other data or another program than it began with: its bits
+ * may be others than those of a run without a stop. */
+typedef struct eg_forced_event {
+    int64_t round; /* rounds that were done */
+    const char *why;
+} eg_forced_event;
 
 /* A figure that a part of the method names, to be drawn as a curve. */
 typedef struct eg_note_event {
@@ -100,6 +108,6 @@ typedef struct eg_event_kind {
 
 extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
     eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
-    eg_event_stop, eg_event_end;
+    eg_event_stop, eg_event_forced, eg_event_end;
 
 #endif

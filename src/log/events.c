@@ -99,6 +99,12 @@ static eg_status events_stop(eg_events *e, eg_fields *f)
     return eg_event_stop.fields(f, &e->stop);
 }
 
+static eg_status events_forced(eg_events *e, eg_fields *f)
+{
+    e->n_forced++;
+    return eg_event_forced.fields(f, &e->forced);
+}
+
 static eg_status events_end(eg_events *e, eg_fields *f)
 {
     e->ended = true;
@@ -112,7 +118,8 @@ static const struct {
     {&eg_event_start, events_start},       {&eg_event_round, events_round},
     {&eg_event_eval, events_eval},         {&eg_event_note, events_note},
     {&eg_event_left_out, events_left_out}, {&eg_event_skipped, events_skipped},
-    {&eg_event_stop, events_stop},         {&eg_event_end, events_end},
+    {&eg_event_stop, events_stop},         {&eg_event_forced, events_forced},
+    {&eg_event_end, events_end},
 };
 
 static eg_status events_take(eg_events *e, const eg_json *object)

@@ -72,6 +72,11 @@ eg_status eg_run_write_stop(eg_run_folder *f, const eg_stop_event *e)
     return event_write(f, &eg_event_stop, &event);
 }
 
+eg_status eg_run_write_forced(eg_run_folder *f, int64_t round, const char *why)
+{
+    return event_write(f, &eg_event_forced, &(eg_forced_event){round, why});
+}
+
 eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e)
 {
     eg_end_event event = *e;

@@ -53,6 +53,7 @@ eg_status eg_run_write_left_out(eg_run_folder *f, int64_t round, int64_t client,
                                 const char *why);
 eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why);
 eg_status eg_run_write_stop(eg_run_folder *f, const eg_stop_event *e);
+eg_status eg_run_write_forced(eg_run_folder *f, int64_t round, const char *why);
 eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e);
 /* A number that a part wants to be seen; who: a client, or -1: the server. */
 eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const char *name,

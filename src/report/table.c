@@ -209,9 +209,25 @@ static eg_status table_bare_note(eg_groups *g, const char **out)
     return *out ? EG_OK : EG_ENOMEM;
 }
 
+/* How many runs are not what an unbroken one would be, to the bit. */
+static eg_status table_forced_note(eg_groups *g, const char **out)
+{
+    size_t forced = 0;
+    for (size_t i = 0; i < g->n_runs; i++)
+        forced += g->runs[i]->log->n_forced > 0;
+    *out = NULL;
+    if (forced == 0)
+        return EG_OK;
+    *out = eg_arena_text(&g->arena,
+                         "%zu of %zu runs went on by force with other data or another "
+                         "program: bits may differ",
+                         forced, g->n_runs);
+    return *out ? EG_OK : EG_ENOMEM;
+}
+
 eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n)
 {
-    const char **notes = eg_arena_alloc(&g->arena, (g->n + 2) * sizeof *notes);
+    const char **notes = eg_arena_alloc(&g->arena, (g->n + 3) * sizeof *notes);
     *out = notes;
     *n = 0;
     if (!notes)
@@ -219,6 +235,8 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
     EG_TRY(table_scale_note(g, &notes[0]));
     *n = notes[0] != NULL;
     EG_TRY(table_bare_note(g, &notes[*n]));
+    *n += notes[*n] != NULL;
+    EG_TRY(table_forced_note(g, &notes[*n]));
     *n += notes[*n] != NULL;
     for (size_t i = 1; i < t->rows; i++) {
         char text[96];

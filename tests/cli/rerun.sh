@@ -28,6 +28,14 @@ finished
 diff -r kept runs/small-avg-*
 engram run file.yaml --resume | cut -d' ' -f1 | no_hash | sed '/^$/d'
 
+echo "# another instruction set: only by force, which the log tells"
+rm runs/small-er-*/summary.json
+fails 1 engram run file.yaml --only er --resume --isa plain | no_hash | sed 's/avx[0-9]*/BEST/'
+engram run file.yaml --only er --resume --isa plain --force --quiet >/dev/null
+grep -h '"event":"forced"' runs/small-er-*/metrics.jsonl | sed 's/avx[0-9]*/BEST/; s/,"sum.*//'
+engram compare file.yaml --markdown | grep force
+fails 2 engram run file.yaml --force
+
 echo "# mistakes show before anything is run"
 sed 's/name: small/name: other/' file.yaml >right.yaml
 sed 's/method: fedprox/method: fedprox, overrides: {train: {lr: fast}}/; s/small/other/' file.yaml >wrong.yaml
