@@ -33,6 +33,7 @@ typedef struct eg_sample {
 /* How the run trains. */
 typedef struct eg_train_opts {
     int64_t epochs, batch;
+    int64_t steps;                     /* batches of a round, all whole; 0: as epochs make */
     int classes;                       /* of "all|seen|client|task": the outputs in the loss */
     int optimizer_state;               /* of "fresh|keep" */
     const char *optimizer;             /* its name */

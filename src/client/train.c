@@ -6,6 +6,7 @@
 
 #include <engram/op.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { TRAIN_PLANS = 8 };
@@ -30,6 +31,17 @@ eg_status eg_worker_open_train(eg_worker *w)
     return eg_program_bind(w->learn, m->table, m->param, m->grad, m->state);
 }
 
+/* Repeats samples that are fewer than a batch, as `pad` does: an endless stream has whole ones.
+ */
+static eg_status train_fill_up(eg_worker *w)
+{
+    eg_client *c = &w->client;
+    int64_t n = c->n_samples;
+    for (int64_t i = n; n > 0 && i < w->e->train.batch; i++)
+        EG_TRY(eg_client_add_sample(c, c->samples[i % n].task, c->samples[i % n].id));
+    return EG_OK;
+}
+
 /* This round's samples: those of the view, then what parts add. */
 static eg_status train_gather(eg_worker *w)
 {
@@ -42,6 +54,8 @@ static eg_status train_gather(eg_worker *w)
     for (int64_t i = v->n; i < v->n_padded; i++)
         EG_TRY(eg_client_add_sample(c, c->samples[i % v->n].task, c->samples[i % v->n].id));
     EG_TRY(eg_chain_samples(&w->chain, c));
+    if (w->e->train.steps > 0)
+        EG_TRY(train_fill_up(w));
     if (c->n_samples > w->cap_order) {
         free(w->order);
         free(w->picked);
@@ -124,7 +138,7 @@ static eg_status train_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     return EG_OK;
 }
 
-/* The epoch's order of the samples. */
+/* The order of the samples in the epoch, or in this pass of an endless stream. */
 static void train_shuffle(eg_worker *w)
 {
     eg_client *c = &w->client;
@@ -137,11 +151,35 @@ static void train_shuffle(eg_worker *w)
         w->picked[i] = c->samples[w->order[i]];
 }
 
+/* Batches of the endless stream in this round. `scale` makes them fewer, as it does with the
+ * batches of an epoch. */
+static int64_t train_n_steps(const eg_worker *w)
+{
+    double less = floor((double)w->e->train.steps * w->e->scale + 1e-9);
+    return less < 1 ? 1 : (int64_t)less;
+}
+
+/* train.steps: pass after pass over the samples, shuffled anew each time, in whole batches;
+ * what is left of a pass is dropped. */
+static eg_status train_stream(eg_worker *w)
+{
+    eg_client *c = &w->client;
+    int64_t size = w->e->train.batch, left = train_n_steps(w);
+    for (c->epoch = 0; left > 0; c->epoch++) {
+        train_shuffle(w);
+        for (int64_t at = 0; at + size <= c->n_samples && left > 0; at += size, left--)
+            EG_TRY(train_batch(w, w->picked + at, size));
+    }
+    return EG_OK;
+}
+
 eg_status eg_worker_train(eg_worker *w)
 {
     eg_client *c = &w->client;
     int64_t size = w->e->train.batch;
     EG_TRY(train_gather(w));
+    if (w->e->train.steps > 0)
+        return c->n_samples > 0 ? train_stream(w) : EG_OK;
     for (c->epoch = 0; c->epoch < w->e->train.epochs; c->epoch++) {
         train_shuffle(w);
         for (int64_t at = 0; at < c->n_samples; at += size)

@@ -15,6 +15,7 @@ const eg_opt eg_settings_of_all[] = {
 static const eg_opt sections_train[] = {
     EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
     EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
+    EG_OPT_INT(eg_train_opts, steps, 0, 0, 1e7, "batches of a round in place of epochs: whole ones, of the samples shuffled anew whenever what is left makes none; 0: by epochs"),
     EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0,
                   "of a client: fresh each round, or kept from its last one", "fresh|keep"),
     EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",

@@ -35,7 +35,7 @@ static int64_t single_client(const eg_cursor *c, int64_t batch, int64_t *n)
 eg_status eg_federation_check_batches(const eg_federation *f)
 {
     int64_t batch = f->e->train.batch, rounds = eg_scenario_n_rounds(f->feed.scenario), n = 0;
-    if (!f->agreed.fixed_rows)
+    if (!f->agreed.fixed_rows || (f->e->train.steps > 0 && batch > 1)) /* steps are whole */
         return EG_OK;
     eg_status s = single_try(f);
     if (s != EG_ESHAPE)

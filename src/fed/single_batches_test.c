@@ -33,6 +33,7 @@ static void test_what_the_sentence_says_helps(void **state)
     char path[512];
     assert_ok(fixture_run(RESNET("9", "fedavg"), "train.batch=3", 1, 0, path));
     assert_ok(fixture_run(RESNET("9", "fedavg"), "scenario.pad=4", 1, 0, path));
+    assert_ok(fixture_run(RESNET("9", "fedavg"), "train.steps=3", 1, 0, path));
     assert_ok(fixture_run(RESNET("10", "fedavg"), NULL, 1, 0, path));
 }
 
