@@ -49,7 +49,9 @@ class Scenario:
         self.make_stages()
 
     def rng(self, client, rnd, purpose):
-        return Rng(self.seed, client, rnd, purpose)
+        own = self.integer("seed", -1)
+        shared = own >= 0 and purpose not in (ABSENCE, SELECT)
+        return Rng(own if shared else self.seed, client, rnd, purpose)
 
     def integer(self, name, standard, table=None):
         return int((self.o if table is None else table).get(name, standard))

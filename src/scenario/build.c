@@ -305,7 +305,8 @@ eg_status eg_scenario_new(const eg_spec *spec, uint64_t seed, const eg_labels *s
     s->kind = spec->kind;
     s->partition = spec->partition;
     s->common = spec->common;
-    s->seed = seed;
+    s->run_seed = seed;
+    s->seed = s->common.seed < 0 ? seed : (uint64_t)s->common.seed;
     s->offers = s->kind->offers;
     if (!s->common.announce)
         s->offers &= ~(unsigned)(EG_OFFERS_BOUNDARIES | EG_OFFERS_TASK_IDS);

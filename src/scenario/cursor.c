@@ -144,7 +144,7 @@ static void cursor_select(eg_cursor *c)
             c->list[n++] = (int32_t)i;
     int64_t wanted = n > 0 ? eg_scenario_wanted(s, n) : 0;
     bool all = wanted == n;
-    eg_rng r = eg_rng_at(s->seed, EG_NOBODY, (uint32_t)c->round, EG_FOR_SELECT);
+    eg_rng r = eg_rng_at(s->run_seed, EG_NOBODY, (uint32_t)c->round, EG_FOR_SELECT);
     for (int64_t i = 0; i < n && got < wanted; i++) {
         int64_t j = all ? i : i + (int64_t)eg_rng_below(&r, (uint64_t)(n - i));
         int32_t drawn = c->list[j];

@@ -180,10 +180,10 @@ bool eg_scenario_away(const eg_scenario *s, int64_t client, int64_t round)
     if (s->common.away <= 0)
         return false;
     uint32_t c = (uint32_t)client;
-    eg_rng phase = eg_rng_at(s->seed, c, EG_NEVER, EG_FOR_ABSENCE);
+    eg_rng phase = eg_rng_at(s->run_seed, c, EG_NEVER, EG_FOR_ABSENCE);
     uint64_t window =
         ((uint64_t)round + eg_rng_below(&phase, (uint64_t)s->common.away_rounds)) /
         (uint64_t)s->common.away_rounds;
-    eg_rng r = eg_rng_at(s->seed, c, (uint32_t)window, EG_FOR_ABSENCE);
+    eg_rng r = eg_rng_at(s->run_seed, c, (uint32_t)window, EG_FOR_ABSENCE);
     return eg_rng_unit(&r) < s->common.away;
 }

@@ -35,7 +35,7 @@ typedef enum eg_order {
 
 /* The options of every kind. */
 typedef struct eg_common {
-    int64_t clients, join, per_round, away_rounds, curriculum, pad;
+    int64_t clients, join, per_round, away_rounds, curriculum, pad, seed;
     double participation, away;
     int order; /* eg_order */
     bool announce;
@@ -89,7 +89,8 @@ struct eg_scenario {
     const eg_kind *kind;
     const eg_partition *partition;
     eg_common common;
-    uint64_t seed;
+    uint64_t seed;     /* of what is dealt to whom: tasks, orders, split, stages */
+    uint64_t run_seed; /* of who takes part when */
     unsigned offers;
     int64_t n_clients, n_tasks, n_rounds, n_classes;
     int64_t rounds; /* per common task; 0 without such */

@@ -178,6 +178,60 @@ static void test_seeds_may_share_their_angles(void **state)
     eg_labels_free(&l);
 }
 
+/* Whether two scenarios give client c the same samples in its stage. */
+static bool same_stage(const eg_scenario *a, const eg_scenario *b, int64_t c, int64_t stage)
+{
+    int64_t n, m;
+    const eg_span *x = eg_scenario_spans(a, c, stage, &n);
+    const eg_span *y = eg_scenario_spans(b, c, stage, &m);
+    bool same = n == m;
+    for (int64_t k = 0; k < n && same; k++)
+        same = x[k].task == y[k].task && x[k].n == y[k].n &&
+               memcmp(x[k].ids, y[k].ids, (size_t)x[k].n * sizeof *x[k].ids) == 0;
+    return same;
+}
+
+/* How many of the first rounds choose the same clients. */
+static int64_t same_rounds(const eg_scenario *a, const eg_scenario *b, int64_t rounds)
+{
+    eg_cursor *x, *y;
+    int64_t same = 0, n, m;
+    assert_ok(eg_cursor_new(a, &x));
+    assert_ok(eg_cursor_new(b, &y));
+    for (int64_t r = 0; r < rounds; r++, eg_cursor_next(x, NULL), eg_cursor_next(y, NULL)) {
+        const int32_t *chosen = eg_cursor_selected(x, &n), *others = eg_cursor_selected(y, &m);
+        same += n == m && memcmp(chosen, others, (size_t)n * sizeof *chosen) == 0;
+    }
+    eg_cursor_free(x);
+    eg_cursor_free(y);
+    return same;
+}
+
+static void test_seeds_may_share_their_split_but_not_who_takes_part(void **state)
+{
+    (void)state;
+    static const char words[] = "kind=class_incremental tasks=2 clients=8 rounds=20 "
+                                "class_order=shuffled partition=dirichlet per_round=3";
+    char with[256];
+    eg_labels l = fixture_labels(10, 50, 1);
+    eg_scenario *own, *other, *shared;
+    snprintf(with, sizeof with, "%s seed=5", words);
+    assert_ok(fixture_new(words, 5, &l, &own));
+    assert_ok(fixture_new(words, 1, &l, &other));
+    assert_ok(fixture_new(with, 1, &l, &shared));
+    for (int64_t c = 0; c < 8; c++)
+        for (int64_t stage = 0; stage < 2; stage++) {
+            assert_true(same_stage(own, shared, c, stage));
+            assert_false(same_stage(other, shared, c, stage));
+        }
+    assert_int_equal(same_rounds(other, shared, 40), 40);
+    assert_true(same_rounds(own, shared, 40) < 10);
+    eg_scenario_free(own);
+    eg_scenario_free(other);
+    eg_scenario_free(shared);
+    eg_labels_free(&l);
+}
+
 static void test_warps_are_drawn_for_each_task(void **state)
 {
     (void)state;
@@ -236,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_test_sets_hold_the_classes_of_their_task),
         cmocka_unit_test(test_warps_are_drawn_for_each_task),
         cmocka_unit_test(test_seeds_may_share_their_angles),
+        cmocka_unit_test(test_seeds_may_share_their_split_but_not_who_takes_part),
         cmocka_unit_test(test_bad_settings_and_labels_are_one_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

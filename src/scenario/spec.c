@@ -21,6 +21,7 @@ static const eg_opt spec_opts[] = {
     EG_OPT_CHOICE(eg_common, order, 0, "of tasks: by number, one shuffle for all, or each client its own", "auto|natural|shuffled|own"),
     EG_OPT_INT(eg_common, curriculum, 0, 0, 1e6, "which shuffle"),
     EG_OPT_INT(eg_common, pad, 1, 1, 1e6, "a stage's samples are repeated to a multiple of this"),
+    EG_OPT_INT(eg_common, seed, -1, -1, 1e9, "the seed tasks, orders and splits are drawn with, so that runs share them; -1: the run's own, which who takes part when follows in any case"),
     EG_OPT_BOOL(eg_common, announce, 1, "whether boundaries and task ids are announced, where there are any"),
     EG_OPT_END,
 };
