@@ -4,18 +4,31 @@
 #include "test.h"
 
 #include <engram/data.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+enum { GENERATED_IMAGES = 780 };
+
+static eg_status load_two(const char *name, const char *const set[2][2], eg_table *out)
+{
+    const eg_dataset *d = eg_dataset_find(name);
+    char images[16];
+    void *self;
+    snprintf(images, sizeof images, "%d", GENERATED_IMAGES);
+    assert_ok(eg_component_new(&d->component, &self));
+    assert_ok(eg_opts_set(d->component.opts, self, "train", images));
+    for (int i = 0; i < 2 && set[i][0]; i++)
+        assert_ok(eg_opts_set(d->component.opts, self, set[i][0], set[i][1]));
+    eg_status s = eg_dataset_load(d, self, &(eg_origin){NULL, 5}, EG_TRAIN, out);
+    free(self);
+    return s;
+}
 
 static eg_table load(const char *name, const char *key, const char *value)
 {
+    const char *const set[2][2] = {{key, value}};
     eg_table t;
-    const eg_dataset *d = eg_dataset_find(name);
-    void *self;
-    assert_ok(eg_component_new(&d->component, &self));
-    assert_ok(eg_opts_set(d->component.opts, self, "train", "620"));
-    assert_ok(eg_opts_set(d->component.opts, self, key, value));
-    assert_ok(eg_dataset_load(d, self, &(eg_origin){NULL, 5}, EG_TRAIN, &t));
-    free(self);
+    assert_ok(load_two(name, set, &t));
     return t;
 }
 
@@ -35,6 +48,27 @@ static void test_every_character_leaves_ink_inside_the_frame(void **state)
                      bright);
     }
     eg_table_fini(&t);
+}
+
+/* Image i is drawn with the numbers of i whatever its class, and is the same image where the
+ * character is the same: number 10 + i mod 26 and i mod 62 agree from i = 754 to 779. */
+static void test_glyphs_may_begin_with_a_later_character(void **state)
+{
+    (void)state;
+    static const char *const letters[2][2] = {{"first", "10"}, {"classes", "26"}};
+    static const char *const beyond[2][2] = {{"first", "37"}, {"classes", "26"}};
+    eg_table all = load("glyphs", "classes", "62"), t, none;
+    assert_ok(load_two("glyphs", letters, &t));
+    assert_int_equal(t.classes, 26);
+    for (int64_t i = 754; i < GENERATED_IMAGES; i++) {
+        assert_int_equal(t.y[i] + 10, all.y[i]);
+        assert_memory_equal(t.u8 + i * 784, all.u8 + i * 784, 784);
+    }
+    assert_memory_not_equal(t.u8, all.u8, 784);
+    assert_fails(load_two("glyphs", beyond, &none), EG_EINVAL,
+                 "26 classes from character 37 on, but there are 62 characters");
+    eg_table_fini(&t);
+    eg_table_fini(&all);
 }
 
 static void test_glyphs_without_noise_are_smooth(void **state)
@@ -106,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_character_leaves_ink_inside_the_frame),
+        cmocka_unit_test(test_glyphs_may_begin_with_a_later_character),
         cmocka_unit_test(test_glyphs_without_noise_are_smooth),
         cmocka_unit_test(test_single_fractals_equal_those_of_the_table),
         cmocka_unit_test(test_fractals_have_any_size),

@@ -4,7 +4,7 @@
  * A character is a few strokes (glyphs_strokes.inc), bent by a smooth random warp, then
  * rotated, sheared, scaled and moved, drawn with a random pen and sprinkled with noise. Image i
  * of a split is a function of (seed, split, i) alone; its class is i mod classes, in the order
- * 0-9 A-Z a-z.
+ * 0-9 A-Z a-z, from character `first` on.
  */
 #include <engram/data.h>
 #include <engram/rng.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct glyphs {
-    int64_t classes, train, test;
+    int64_t classes, first, train, test;
     double noise;
 } glyphs;
 
@@ -29,6 +29,7 @@ typedef struct glyphs {
 static const eg_opt glyphs_opts[] = {
     EG_OPT_INT(glyphs, classes, 10, 1, 62,
                "10: digits; 36: and capitals; 62: and small letters"),
+    EG_OPT_INT(glyphs, first, 0, 0, 61, "the character of class 0; 10: capitals from A on"),
     EG_OPT_INT(glyphs, train, 60000, 1, 4e9, "training images"),
     EG_OPT_INT(glyphs, test, 10000, 1, 4e9, "test images"),
     EG_OPT_REAL(glyphs, noise, 25, 0, 255, "standard deviation of the noise, of 255"),
@@ -208,12 +209,18 @@ static eg_status glyphs_load(const void *self, const eg_origin *from, eg_split s
                              eg_table *out)
 {
     const glyphs *o = self;
+    const int64_t there = sizeof glyphs_strokes / sizeof *glyphs_strokes;
     glyph *all;
+    if (o->first + o->classes > there)
+        return eg_fail(EG_EINVAL,
+                       "%lld classes from character %lld on, but there are %lld "
+                       "characters",
+                       (long long)o->classes, (long long)o->first, (long long)there);
     EG_TRY(eg_table_alloc_u8(out, split == EG_TRAIN ? o->train : o->test, 1, GLYPHS_SIDE,
                              GLYPHS_SIDE, o->classes));
     EG_TRY(eg_alloc((size_t)o->classes, sizeof *all, &all));
     for (int64_t k = 0; k < o->classes; k++)
-        glyph_parse(glyphs_strokes[k], &all[k]);
+        glyph_parse(glyphs_strokes[o->first + k], &all[k]);
     for (int64_t i = 0; i < out->n; i++) {
         eg_rng r = eg_rng_at(from->seed, (uint32_t)split, (uint32_t)i, EG_FOR_DATA);
         out->y[i] = (int32_t)(i % o->classes);
