@@ -25,7 +25,9 @@
 extern "C" {
 #endif
 
-/* A training sample: its task, which fixes source and transform, and its index there. */
+/* A training sample: its task, which fixes source and transform, and its index there; or a row
+ * that a part made (eg_client_add_rows): task EG_OWN_ROW, and its number among these. */
+enum { EG_OWN_ROW = -1 };
 typedef struct eg_sample {
     int64_t task, id;
 } eg_sample;
@@ -70,6 +72,7 @@ typedef struct eg_client {
 
     eg_sample *samples; /* what it trains on this round: see the samples hook */
     int64_t n_samples, cap_samples;
+    int64_t n_rows; /* of these, made by parts */
 
     int64_t batch;          /* rows of the current batch, replayed ones that join it included */
     const eg_sample *drawn; /* [n_drawn]: each of the batch's first rows; the others are
@@ -93,6 +96,15 @@ typedef struct eg_client {
 
 /* In the samples hook: adds a training sample to this round's. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
+
+/* In the samples hook: adds n rows of the part's own (drawn by a generator, say), which are
+ * shuffled among the round's samples and trained on like them, random crops, flips, cutouts and
+ * rotations included. x [n, c, h, w] is as the network is fed it, labels [n] are classes; both
+ * are copied. In c->samples and c->drawn such a row has the task EG_OWN_ROW, which means none:
+ * it may be of any that the client has met. Its id is its number: the first one here is what
+ * c->n_rows was before. Rows last until the turn ends. No memory is offered them, and they do
+ * not count in the client's weight. EG_EINVAL: a label is no class. */
+eg_status eg_client_add_rows(eg_client *c, const float *x, const float *labels, int64_t n);
 
 /* The rows of n training samples as the network is fed them, upright and without random crops
  * and flips: x [n, c, h, w], labels [n]. */

@@ -26,6 +26,7 @@ typedef struct eg_transform {
     bool flip;                  /* left to right, with probability 1/2 */
     int64_t n_norm;             /* channels given below; 1: the same for all; 0: none */
     double mean[EG_MAX_NORM], std[EG_MAX_NORM];
+    bool normalised;     /* samples, all floats, have been: only what padding becomes follows */
     int64_t cutout;      /* side of a square of zeros at a random place, clipped; 0: none */
     bool four_rotations; /* each sample becomes four, turned by 0, 90, 180 and 270 degrees
                             counter-clockwise, with labels 4 y + 0 .. 4 y + 3 */

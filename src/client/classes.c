@@ -84,9 +84,10 @@ void eg_worker_mask(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64
         classes_put(w, counted, k, w->met[k] ? 0 : EG_MASKED);
     for (int64_t i = 0; mask && i < rows; i++, mask += outputs) {
         const int32_t *own;
+        bool of_task = by_task && i < n && samples[i].task != EG_OWN_ROW;
         for (int64_t k = 0; k < classes; k++)
-            classes_put(w, mask, k, w->met[k] && !(by_task && i < n) ? 0 : EG_MASKED);
-        if (by_task && i < n) {
+            classes_put(w, mask, k, w->met[k] && !of_task ? 0 : EG_MASKED);
+        if (of_task) {
             int64_t n_own =
                 eg_scenario_classes(w->feed->scenario, w->client.id, samples[i].task, &own);
             for (int64_t k = 0; k < n_own; k++)

@@ -10,26 +10,6 @@
 
 enum { NETWORK_PLANS = 4 };
 
-eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id)
-{
-    size_t cap = (size_t)c->cap_samples;
-    EG_TRY(eg_grow(&c->samples, (size_t)c->n_samples, &cap, sizeof *c->samples));
-    c->cap_samples = (int64_t)cap;
-    c->samples[c->n_samples++] = (eg_sample){task, id};
-    return EG_OK;
-}
-
-void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels)
-{
-    eg_feed_train(c->worker->feed, samples, n, NULL, x, labels);
-}
-
-void eg_client_feed_batch(eg_client *c, const eg_sample *samples, int64_t n, eg_rng *rng,
-                          float *x, float *labels)
-{
-    eg_feed_train(c->worker->feed, samples, n, rng, x, labels);
-}
-
 static eg_node *network_logits(eg_worker *w, eg_graph *g, int64_t batch)
 {
     const eg_feed *f = w->feed;

@@ -76,7 +76,10 @@ void eg_outputs_tell(eg_worker *w, eg_plan *plan, const eg_sample *samples, int6
         return;
     memset(open, 0, (size_t)(n * n_tasks) * sizeof *open);
     for (int64_t i = 0; i < n; i++)
-        open[i * n_tasks + samples[i].task] = 1;
+        if (samples[i].task == EG_OWN_ROW)
+            outputs_open_met(&w->client, n_tasks, open + i * n_tasks);
+        else
+            open[i * n_tasks + samples[i].task] = 1;
     if (rows > n) {
         outputs_open_met(&w->client, n_tasks, open + n * n_tasks);
         outputs_repeat(open + n * n_tasks, rows - n, n_tasks);

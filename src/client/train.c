@@ -47,7 +47,6 @@ static eg_status train_gather(eg_worker *w)
 {
     eg_client *c = &w->client;
     const eg_view *v = &c->view;
-    c->n_samples = 0;
     for (int64_t k = 0; k < v->n_spans; k++)
         for (int64_t i = 0; i < v->spans[k].n; i++)
             EG_TRY(eg_client_add_sample(c, v->spans[k].task, v->spans[k].ids[i]));
@@ -67,8 +66,22 @@ static eg_status train_gather(eg_worker *w)
     return EG_OK;
 }
 
-/* Offers the batch's own n rows to the memory. */
-static void train_remember(eg_worker *w, int64_t n)
+/* Offers n of the batch's rows to the memory, from row `at` on. */
+static void train_offer(eg_worker *w, int64_t at, int64_t n, eg_rng *rng)
+{
+    eg_client *c = &w->client;
+    /* The memory only reads its rows. */
+    float *logits = w->agreed->all.logits ? (float *)(uintptr_t)c->logits : NULL;
+    eg_memory_push(c->memory,
+                   &(eg_memory_rows){.n = n,
+                                     .x = c->x + (size_t)at * w->feed->sample,
+                                     .labels = c->labels + at,
+                                     .logits = logits ? logits + at * c->n_classes : NULL},
+                   rng);
+}
+
+/* Offers the batch's own rows to the memory, but for those that parts made. */
+static void train_remember(eg_worker *w)
 {
     eg_client *c = &w->client;
     bool once = w->e->memory.insert == 1 || w->agreed->all.insert_once;
@@ -76,14 +89,17 @@ static void train_remember(eg_worker *w, int64_t n)
         return;
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
     rng.block = c->step << 32;
-    /* The memory only reads its rows. Logits that are not finite would come back in every round
-     * that draws them: such a batch is not remembered. */
-    float *logits = w->agreed->all.logits ? (float *)(uintptr_t)c->logits : NULL;
-    if (logits && !eg_worker_is_finite(logits, (size_t)(n * c->n_classes)))
+    /* Logits that are not finite would come back in every round that draws them: such a batch
+     * is not remembered. */
+    if (w->agreed->all.logits &&
+        !eg_worker_is_finite(c->logits, (size_t)(c->n_drawn * c->n_classes)))
         return;
-    eg_memory_push(c->memory,
-                   &(eg_memory_rows){.n = n, .x = c->x, .labels = c->labels, .logits = logits},
-                   &rng);
+    for (int64_t at = 0, n; at < c->n_drawn; at += n + 1) {
+        for (n = 0; at + n < c->n_drawn && c->drawn[at + n].task != EG_OWN_ROW; n++)
+            ;
+        if (n > 0)
+            train_offer(w, at, n, &rng);
+    }
 }
 
 /* The plan of a batch: another one for each number of rows that stand apart from it, and for
@@ -111,7 +127,7 @@ static eg_status train_fill(eg_worker *w, const eg_sample *samples, int64_t n)
     eg_outputs_tell(w, c->plan, w->fed, rows, c->batch);
     eg_rng augment = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_AUGMENT);
     augment.block = c->step << 32;
-    eg_feed_train(w->feed, samples, n, &augment, c->x, c->labels);
+    eg_client_feed_batch(c, samples, n, &augment, c->x, c->labels);
     eg_worker_replay(w, rows);
     eg_worker_mask(w, c->plan, w->fed, rows, c->batch);
     return eg_chain_fill(&w->chain, c);
@@ -133,7 +149,7 @@ static eg_status train_batch(eg_worker *w, const eg_sample *samples, int64_t n)
     if (w->e->train.clip > 0)
         eg_clip_norm(c->grad, c->n_params, w->e->train.clip);
     eg_optimizer_step(w->model->optimizer, c->param, c->grad);
-    train_remember(w, c->n_drawn);
+    train_remember(w);
     c->step++;
     return EG_OK;
 }

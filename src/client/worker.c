@@ -54,7 +54,7 @@ void eg_worker_close(eg_worker *w)
     eg_chain_close(&w->chain);
     eg_worker_free_items(w);
     eg_memory_free(w->client.memory);
-    free(w->client.samples);
+    eg_worker_free_samples(w);
     free(w->beside);
     free(w->order);
     free(w->picked);
@@ -175,6 +175,7 @@ static eg_status worker_become(eg_worker *w)
     memset(c->grad, 0, c->n_params * sizeof *c->grad);
     memset(w->beside, 0, c->n_params * sizeof *w->beside);
     eg_chain_reset(&w->chain);
+    eg_worker_clear_samples(w);
     eg_worker_meet(w);
     EG_TRY(worker_restore_model(w));
     if (c->memory)

@@ -78,10 +78,12 @@ struct eg_worker {
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     eg_sample *fed;    /* [train.batch x fan]: of each row of the batch, replayed ones apart */
-    int32_t *truth;    /* [test batch] */
-    uint8_t *met;      /* [classes]: what rows of unknown task may be taken for */
-    eg_node *counted;  /* while a loss is recorded: the input that says so; NULL: none yet */
-    eg_node *tasks;    /* likewise: those that rows of unknown task may be of */
+    eg_table made;     /* rows that parts made for this round */
+    int64_t cap_made;
+    int32_t *truth;   /* [test batch] */
+    uint8_t *met;     /* [classes]: what rows of unknown task may be taken for */
+    eg_node *counted; /* while a loss is recorded: the input that says so; NULL: none yet */
+    eg_node *tasks;   /* likewise: those that rows of unknown task may be of */
     eg_worker_item **items;
     size_t n_items, cap_items;
 };
@@ -123,6 +125,10 @@ typedef struct eg_part_draw {
     uint32_t draw; /* below 16: which of the part's */
 } eg_part_draw;
 eg_rng eg_part_stream(const eg_part_draw *d);
+
+/* samples.c: a round without samples, to be filled; the end of rows that parts made. */
+void eg_worker_clear_samples(eg_worker *w);
+void eg_worker_free_samples(eg_worker *w);
 
 /* replay.c: rows the agreement has the core draw from the memory. */
 int64_t eg_worker_joining(const eg_worker *w);      /* that join the next batch */

@@ -22,7 +22,7 @@ struct eg_recipe {
     float *lookup;     /* [c, 256]: a byte, scaled and normalised */
     float *mean, *std; /* [c], for float samples */
     int64_t pad, cutout;
-    bool flip, four;
+    bool flip, four, normalised;
 };
 
 /* What chance decides for one sample. */
@@ -162,6 +162,7 @@ eg_status eg_recipe_new(const eg_transform *how, const eg_table *t, eg_recipe **
         .cutout = how->cutout,
         .flip = how->flip,
         .four = how->four_rotations,
+        .normalised = how->normalised,
     };
     eg_status s = recipe_values(r, how);
     if (s == EG_OK && (how->permutation || fmod(how->angle, 360) != 0))
@@ -222,8 +223,10 @@ static void recipe_floats(const eg_recipe *r, const float *from, int64_t c, floa
 {
     int64_t pixels = r->height * r->width;
     float mean = r->mean[c], std = r->std[c];
-    for (int64_t i = 0; i < pixels; i++)
-        to[i] = (from[r->gather ? r->gather[i] : i] - mean) / std;
+    for (int64_t i = 0; i < pixels; i++) {
+        float v = from[r->gather ? r->gather[i] : i];
+        to[i] = r->normalised ? v : (v - mean) / std;
+    }
     for (int64_t i = 0; i < r->n_zeros; i++)
         to[r->zeros[i]] = (0 - mean) / std;
 }

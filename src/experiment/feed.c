@@ -64,6 +64,23 @@ static eg_status feed_permutation(const eg_task *task, size_t n, int32_t **out)
     return s;
 }
 
+/* What changes at random in training. */
+static void feed_change(const eg_experiment *e, eg_transform *how)
+{
+    how->pad = e->data.crop;
+    how->flip = e->data.flip;
+    how->cutout = e->data.cutout;
+    how->four_rotations = e->train.rotations;
+}
+
+static eg_status feed_recipe_of_rows(const eg_experiment *e, eg_feed *f)
+{
+    eg_transform how = {.normalised = true};
+    EG_TRY(eg_experiment_norm(&e->data, &how));
+    feed_change(e, &how);
+    return eg_recipe_new(&how, &f->train[0], &f->change);
+}
+
 static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
 {
     const eg_task *task = eg_scenario_task(f->scenario, t);
@@ -76,10 +93,7 @@ static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
         EG_TRY(feed_permutation(task, (size_t)(f->height * f->width), &permutation));
     how.permutation = permutation;
     eg_status s = eg_recipe_new(&how, &f->test[task->source], &f->judge[t]);
-    how.pad = e->data.crop;
-    how.flip = e->data.flip;
-    how.cutout = e->data.cutout;
-    how.four_rotations = e->train.rotations;
+    feed_change(e, &how);
     if (s == EG_OK)
         s = eg_recipe_new(&how, &f->train[task->source], &f->learn[t]);
     free(permutation);
@@ -108,7 +122,7 @@ static eg_status feed_fill(const eg_experiment *e, uint64_t seed, const char *da
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->judge));
     for (int64_t t = 0; t < f->n_tasks; t++)
         EG_TRY(feed_recipes(e, f, t));
-    return EG_OK;
+    return feed_recipe_of_rows(e, f);
 }
 
 eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_dir,
@@ -131,6 +145,7 @@ void eg_feed_close(eg_feed *f)
     }
     free(f->learn);
     free(f->judge);
+    eg_recipe_free(f->change);
     eg_scenario_free(f->scenario);
     for (size_t i = 0; i < EG_MAX_SOURCES; i++) {
         eg_table_fini(&f->train[i]);
@@ -181,6 +196,18 @@ void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng
             *labels++ = (float)(f->fan * t->y[s->id] + k);
         x += (size_t)rows * f->sample;
     }
+}
+
+void eg_feed_row(const eg_feed *f, const eg_table *rows, int64_t id, eg_rng *rng, float *x,
+                 float *labels)
+{
+    int64_t fan = rng ? f->fan : 1;
+    if (rng)
+        eg_recipe_fill(f->change, rows, &id, 1, rng, x);
+    else
+        memcpy(x, rows->f32 + (size_t)id * f->sample, f->sample * sizeof *x);
+    for (int64_t k = 0; k < fan; k++)
+        labels[k] = (float)(f->fan * rows->y[id] + k);
 }
 
 void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,

@@ -17,6 +17,7 @@ typedef struct eg_feed {
     eg_scenario *scenario;
     int64_t n_tasks;
     eg_recipe **learn, **judge; /* [n_tasks]: with and without random changes */
+    eg_recipe *change;          /* random changes alone, of rows that a part made */
     int64_t channels, height, width;
     size_t sample; /* floats of one */
     int64_t fan;   /* rows of a batch that one becomes, and outputs a class has */
@@ -37,6 +38,9 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
  * Without one (NULL) samples come upright and without these, one row each. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels);
+/* The same for row `id` of a table that a part made: floats as the network is fed them. */
+void eg_feed_row(const eg_feed *f, const eg_table *rows, int64_t id, eg_rng *rng, float *x,
+                 float *labels);
 /* Fills rows of samples held out of training (eg_scenario_validation), as tests are filled. */
 void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
                         int32_t *labels);

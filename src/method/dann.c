@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Client: a second head tells from the features which task a row is of; the loss gains its mean
- * cross entropy over the rows whose task is known (rows from a memory do not count). The head
- * learns to tell, the body not to: on its way to the body the term's gradient is multiplied by
- * -lambda, which grows over the run's rounds, 2 / (1 + exp(-10 p)) - 1 at progress p. Server:
- * the usual mean.
+ * cross entropy over the rows whose task is known (rows from a memory, or that a part made, do
+ * not count). The head learns to tell, the body not to: on its way to the body the term's
+ * gradient is multiplied by -lambda, which grows over the run's rounds, 2 / (1 + exp(-10 p)) -
+ * 1 at progress p. Server: the usual mean.
  *
  * While a client has one task only, which is the rule without a cache of older samples, there
  * is nothing to tell apart: the head soon always answers that task, the term and its gradient
@@ -63,14 +63,23 @@ static double dann_lambda(const dann *d, const eg_client *c)
     return 2 / (1 + exp(-10 * progress)) - 1;
 }
 
+/* Whether the task of the batch's row i is known. */
+static bool dann_is_known(const eg_client *c, int64_t i)
+{
+    return i < c->n_drawn && c->drawn[i].task != EG_OWN_ROW;
+}
+
 static eg_status dann_fill(void *self, eg_client *c)
 {
     float *domains = eg_plan_input(c->plan, "dann.domains"); /* [batch] */
     float *weights = eg_plan_input(c->plan, "dann.weights"); /* [batch] */
+    int64_t known = 0;
     *eg_plan_input(c->plan, "dann.lambda") = (float)dann_lambda(self, c);
+    for (int64_t i = 0; i < c->n_drawn; i++)
+        known += dann_is_known(c, i);
     for (int64_t i = 0; i < c->batch; i++) { /* the sum over rows is divided by batch */
-        domains[i] = i < c->n_drawn ? (float)c->drawn[i].task : 0;
-        weights[i] = i < c->n_drawn ? (float)c->batch / (float)c->n_drawn : 0;
+        domains[i] = dann_is_known(c, i) ? (float)c->drawn[i].task : 0;
+        weights[i] = dann_is_known(c, i) ? (float)c->batch / (float)known : 0;
     }
     return EG_OK;
 }
