@@ -139,6 +139,19 @@ static eg_status worker_fill_model(const eg_worker *w, eg_bundle *to)
     return eg_learner_keep(w->model, "own", to);
 }
 
+static eg_status worker_fill_uploaded(const eg_worker *w, eg_bundle *to)
+{
+    EG_TRY(eg_bundle_scalar(to, EG_UPLOADED ".round", (double)w->turn->round));
+    return eg_learner_keep(w->model, EG_UPLOADED, to);
+}
+
+bool eg_worker_tests_uploads(const eg_experiment *e, const eg_scenario *s,
+                             const eg_agreement *agreed, int64_t round)
+{
+    return e->eval.local && !agreed->all.personal && !agreed->has_models &&
+           !eg_scenario_streams(s) && eg_scenario_task_ends(s, round);
+}
+
 /* Keeps a record that fill makes. */
 static eg_status worker_keep(eg_worker *w, const char *name,
                              eg_status (*fill)(const eg_worker *w, eg_bundle *to))
@@ -198,6 +211,8 @@ static eg_status worker_finish(eg_worker *w)
     }
     if (personal || w->e->server.interval > 1)
         EG_TRY(worker_keep(w, "own", worker_fill_model));
+    if (eg_worker_tests_uploads(w->e, c->scenario, w->agreed, c->round))
+        EG_TRY(worker_keep(w, EG_UPLOADED, worker_fill_uploaded));
     if (c->memory)
         EG_TRY(worker_keep(w, "memory", worker_fill_memory));
     return eg_worker_keep_optimizer(w);

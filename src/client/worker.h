@@ -92,6 +92,12 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
                          const eg_agreement *agreed, const char *store, eg_worker *out);
 void eg_worker_close(eg_worker *w);
 
+/* Whether what clients upload in a round is tested behind it (eval.local): then a client keeps
+ * it as its record EG_UPLOADED. */
+#define EG_UPLOADED "uploaded"
+bool eg_worker_tests_uploads(const eg_experiment *e, const eg_scenario *s,
+                             const eg_agreement *agreed, int64_t round);
+
 /* Carries out a turn. On failure there is no answer, and the client's records are as before. */
 eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out);
 

@@ -43,6 +43,7 @@ typedef struct eg_eval_opts {
     int classes;   /* eg_classes: the answers a model may give */
     int64_t samples;
     int64_t patience; /* points of the curve without a better validation; 0: any number */
+    bool local;       /* clients test what they upload at task ends */
 } eg_eval_opts;
 
 typedef struct eg_memory_opts {

@@ -9,22 +9,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
-                            const float **param, const float **state)
+/* The model in a client's record of this name, which may be NULL. */
+static eg_status checkpoint_model(const eg_federation *f, int64_t client, const char *name,
+                                  const eg_bundle *kept, eg_point *out)
 {
-    const eg_bundle *kept;
+    char param[64], state[64];
     size_t n = f->server.n_params, m = f->server.n_state;
-    *param = f->param, *state = f->state;
-    EG_TRY(eg_ledger_records(f->ledger, client, own));
-    EG_TRY(eg_records_get(*own, "own", &kept));
+    *out = (eg_point){0};
     if (!kept)
         return EG_OK;
-    *param = eg_bundle_find(kept, "own.param", &n);
-    *state = eg_bundle_find(kept, "own.state", &m);
+    snprintf(param, sizeof param, "%s.param", name);
+    snprintf(state, sizeof state, "%s.state", name);
+    out->param = (float *)(uintptr_t)eg_bundle_find(kept, param, &n);
+    out->state = (float *)(uintptr_t)eg_bundle_find(kept, state, &m);
     return n == f->server.n_params && m == f->server.n_state
                ? EG_OK
-               : eg_fail(EG_EFORMAT, "client %lld: its own model has another size",
+               : eg_fail(EG_EFORMAT, "client %lld: the model it keeps has another size",
                          (long long)client);
+}
+
+eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
+                            eg_point *out)
+{
+    const eg_bundle *kept;
+    EG_TRY(eg_ledger_records(f->ledger, client, own));
+    EG_TRY(eg_records_get(*own, "own", &kept));
+    EG_TRY(checkpoint_model(f, client, "own", kept, out));
+    if (!kept)
+        *out = (eg_point){f->param, f->state};
+    return EG_OK;
+}
+
+eg_status eg_federation_uploaded(const eg_federation *f, int64_t client, int64_t round,
+                                 eg_records **own, eg_point *out)
+{
+    const eg_bundle *kept;
+    double when = -1;
+    EG_TRY(eg_ledger_records(f->ledger, client, own));
+    EG_TRY(eg_records_get(*own, EG_UPLOADED, &kept));
+    if (kept)
+        eg_bundle_scalar_of(kept, EG_UPLOADED ".round", &when);
+    return checkpoint_model(f, client, EG_UPLOADED, (int64_t)when == round ? kept : NULL, out);
 }
 
 /* Events first, then the states, in one commit that knows how many events there were. */

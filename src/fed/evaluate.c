@@ -1,7 +1,8 @@
 /* evaluate.c - tests: the global model on every task, or every client's own on its tasks.
  * SPDX-License-Identifier: Apache-2.0
  *
- * In a stream, the model of every client on all that the client has met.
+ * In a stream, the model of every client on all that the client has met. With eval.local, what
+ * clients upload too.
  */
 #include "client/classes.h"
 #include "client/outputs.h"
@@ -14,6 +15,8 @@ typedef struct evaluation {
     eg_federation *f;
     int64_t limit;    /* test samples a task; 0: all */
     bool met;         /* on the clients' cumulative test sets */
+    bool uploads;     /* what clients uploaded */
+    int64_t round;    /* rounds done */
     int64_t period;   /* of the run so far */
     eg_point *models; /* [clients]: the server's own of them; NULL: it has none */
     eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
@@ -27,11 +30,13 @@ static bool evaluate_has_own(const eg_federation *f)
 }
 
 /* The answers that count in this test. list: [n_classes]; met: [n_classes], zeroed. */
-static void evaluate_allow(const eg_federation *f, int64_t who, eg_exam *exam, int32_t *list,
+static void evaluate_allow(const evaluation *j, int64_t who, eg_exam *exam, int32_t *list,
                            uint8_t *met)
 {
+    const eg_federation *f = j->f;
     const eg_scenario *s = f->feed.scenario;
     int rule = f->e->eval.classes;
+    bool of_client = rule == EG_CLASSES_CLIENT && (evaluate_has_own(f) || j->uploads);
     if (rule == EG_CLASSES_TASK) {
         exam->allowed = exam->classes;
         exam->n_allowed = exam->n_classes;
@@ -39,8 +44,7 @@ static void evaluate_allow(const eg_federation *f, int64_t who, eg_exam *exam, i
     if (rule != EG_CLASSES_SEEN && rule != EG_CLASSES_CLIENT)
         return;
     /* A global model is everybody's. */
-    eg_classes_mark(s, f->cursor,
-                    rule == EG_CLASSES_CLIENT && evaluate_has_own(f) ? who : EG_SERVER, met);
+    eg_classes_mark(s, f->cursor, of_client ? who : EG_SERVER, met);
     exam->n_allowed = eg_classes_list(s, met, list);
     exam->allowed = list;
 }
@@ -90,8 +94,7 @@ static eg_status evaluate_exam(evaluation *j, eg_worker *w, int64_t who, eg_exam
         eg_alloc(2 * (size_t)eg_scenario_n_classes(s), sizeof *allowed, &allowed);
     if (status == EG_OK) {
         exam.n_classes = eg_scenario_classes(s, who, exam.task, &exam.classes);
-        evaluate_allow(j->f, who, &exam, allowed,
-                       (uint8_t *)(allowed + eg_scenario_n_classes(s)));
+        evaluate_allow(j, who, &exam, allowed, (uint8_t *)(allowed + eg_scenario_n_classes(s)));
         exam.n = exam.held_out ? evaluate_held(j->f, who, exam.task, ids)
                                : evaluate_ids(j, who, exam.task, ids);
         exam.ids = ids;
@@ -120,22 +123,33 @@ static eg_status evaluate_server(void *context, eg_worker *w, int64_t task)
     return evaluate_task(j, w, EG_SERVER, task, &(eg_point){j->f->param, j->f->state}, task);
 }
 
-/* One client's own model on its tasks; without such, the global one. */
+/* The model that is tested for a client: its own, what it uploaded, or without such the global
+ * one. Records must outlive it. NULL members: there is none. */
+static eg_status evaluate_model(const evaluation *j, int64_t client, eg_records **own,
+                                eg_point *out)
+{
+    eg_federation *f = j->f;
+    if (j->uploads)
+        return eg_federation_uploaded(f, client, j->round - 1, own, out);
+    if (f->agreed.all.personal)
+        return eg_federation_own(f, client, own, out);
+    *out = j->models ? j->models[client] : (eg_point){f->param, f->state};
+    return EG_OK;
+}
+
+/* One client's model on its tasks. */
 static eg_status evaluate_client(void *context, eg_worker *w, int64_t client)
 {
     evaluation *j = context;
     eg_federation *f = j->f;
     int64_t at = client * f->feed.n_tasks;
     eg_records *own = NULL;
-    const float *param = j->models ? j->models[client].param : f->param;
-    const float *state = j->models ? j->models[client].state : f->state;
-    eg_status s =
-        f->agreed.all.personal ? eg_federation_own(f, client, &own, &param, &state) : EG_OK;
-    const eg_point model = {(float *)(uintptr_t)param, (float *)(uintptr_t)state};
+    eg_point model = {0};
+    eg_status s = evaluate_model(j, client, &own, &model);
     for (int64_t t = 0; t < f->feed.n_tasks && s == EG_OK; t++, at++) {
         const int32_t *classes;
         j->scores[at].n = -1;
-        if (eg_scenario_classes(f->feed.scenario, client, t, &classes) > 0)
+        if (model.param && eg_scenario_classes(f->feed.scenario, client, t, &classes) > 0)
             s = evaluate_task(j, w, client, t, &model, at);
     }
     eg_records_free(own);
@@ -278,6 +292,36 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
         f->accuracy = sum / (double)n_who;
         f->validation = evaluate_validation(&j, n_who, round);
     }
+    evaluate_free(&j);
+    return s;
+}
+
+/* Whether a client was tested at all. */
+static bool evaluate_was_tested(const evaluation *j, int64_t client)
+{
+    const eg_score *scores = j->scores + client * j->f->feed.n_tasks;
+    bool tested = false;
+    for (int64_t t = 0; t < j->f->feed.n_tasks; t++)
+        tested |= scores[t].n > 0;
+    return tested;
+}
+
+eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round)
+{
+    int64_t n_clients = eg_scenario_n_clients(f->feed.scenario);
+    evaluation j = {
+        .f = f, .uploads = true, .round = round, .period = evaluate_period(f, round)};
+    if (!eg_worker_tests_uploads(f->e, f->feed.scenario, &f->agreed, round - 1))
+        return EG_OK;
+    eg_status s = evaluate_alloc(&j, n_clients, false);
+    if (s == EG_OK)
+        s = eg_server_each(&f->server, n_clients, evaluate_client, NULL, &j);
+    for (int64_t who = 0; who < n_clients && s == EG_OK; who++)
+        if (evaluate_was_tested(&j, who))
+            s = evaluate_log(
+                &j, who,
+                &(eg_eval_event){
+                    .round = round, .who = who, .task_end = true, .full = true, .met = -1});
     evaluate_free(&j);
     return s;
 }

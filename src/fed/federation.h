@@ -84,6 +84,10 @@ eg_status eg_federation_round(eg_federation *f);
  * full: on all test samples, else on the curve's. */
 eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end, bool full);
 
+/* Tests what each client uploaded in the last of `round` rounds on the client's own tasks, and
+ * logs it, if eval.local asks for it behind this one. */
+eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round);
+
 /* In a stream: tests the model on each client's cumulative test set, or each client's own, and
  * logs it with the samples the client has met. The cursor stands behind the round. */
 eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_end);
@@ -104,7 +108,11 @@ eg_status eg_federation_resume(eg_federation *f, bool force);
  * simulation its records are within reach; *own must outlive what points into it: free it with
  * eg_records_free. */
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
-                            const float **param, const float **state);
+                            eg_point *out);
+/* Likewise what a client uploaded in a round, if uploads are tested behind it; NULL members: it
+ * was not there. */
+eg_status eg_federation_uploaded(const eg_federation *f, int64_t client, int64_t round,
+                                 eg_records **own, eg_point *out);
 
 /* What the run took so far; into a checkpoint and back; and the end event that says so. */
 eg_spent eg_federation_spent(const eg_federation *f);

@@ -148,10 +148,10 @@ static eg_status run_hash(eg_federation *f, char out[65])
     for (int64_t c = 0; f->agreed.all.personal && c < eg_scenario_n_clients(f->feed.scenario);
          c++) {
         eg_records *own = NULL;
-        const float *param, *state;
-        eg_status s = eg_federation_own(f, c, &own, &param, &state);
+        eg_point model;
+        eg_status s = eg_federation_own(f, c, &own, &model);
         if (s == EG_OK)
-            run_hash_model(&h, p, param, state);
+            run_hash_model(&h, p, model.param, model.state);
         eg_records_free(own);
         EG_TRY(s);
     }
@@ -176,6 +176,7 @@ static eg_status run_after_round(eg_federation *f, int64_t round, bool *tested)
     /* A client's own model in a stream is tested by what the client met, not by whole tasks. */
     if (tests && !(streams && f->agreed.all.personal))
         EG_TRY(eg_federation_evaluate(f, round + 1, ends, ends));
+    EG_TRY(eg_federation_evaluate_uploads(f, round + 1));
     if (streams)
         EG_TRY(eg_federation_evaluate_met(f, round + 1, ends));
     return *tested ? eg_federation_wait(f, round + 1) : EG_OK;
