@@ -13,10 +13,10 @@
 #define EG_CLIENT_H
 
 #include <engram/exchange.h>
+#include <engram/generator.h>
 #include <engram/memory.h>
 #include <engram/model.h>
 #include <engram/opt.h>
-#include <engram/optim.h>
 #include <engram/program.h>
 #include <engram/scenario.h>
 
@@ -210,28 +210,13 @@ eg_rng eg_client_stage_stream(const eg_client *c, int64_t stage, uint32_t draw);
 eg_status eg_worker_program(eg_worker *w, const char *key, eg_recorder record, void *context,
                             eg_program **out);
 
-/* A network of a part's own under a key: weights, gradient, statistics, and an optimiser if one
- * is set. It holds what its last user left. */
-typedef struct eg_learner {
-    const eg_params *table;
-    size_t n_params, n_state;
-    float *param, *grad, *state;
-    eg_optimizer *optimizer; /* NULL until eg_learner_optimize */
-} eg_learner;
+/* A network of a part's own under a key; it holds what its last user left. */
 eg_status eg_worker_learner(eg_worker *w, const char *key, const eg_params *table,
                             eg_learner **out);
 
-/* Gives it an optimiser ("adam", "lr=0.001 beta1=0.5"), or resets the one it has. */
-eg_status eg_learner_optimize(eg_learner *l, const char *name, const char *options);
-
-/* Into a bundle and back, every name with a prefix: "critic.param". *found: it was there whole.
- */
-eg_status eg_learner_keep(const eg_learner *l, const char *prefix, eg_bundle *to);
-eg_status eg_learner_recall(eg_learner *l, const char *prefix, const eg_bundle *from,
-                            bool *found);
-/* The same for its optimiser's state. */
-eg_status eg_learner_keep_optimizer(const eg_learner *l, const char *prefix, eg_bundle *to);
-eg_status eg_learner_recall_optimizer(eg_learner *l, const char *prefix, const eg_bundle *from);
+/* A generator under a key; likewise. */
+eg_status eg_worker_generator(eg_worker *w, const char *key, const eg_generator_spec *spec,
+                              eg_generator **out);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,9 @@
 #include <engram/exchange.h>
 #include <engram/experiment.h>
 #include <engram/fed.h>
+#include <engram/generator.h>
 #include <engram/graph.h>
+#include <engram/learner.h>
 #include <engram/log.h>
 #include <engram/memory.h>
 #include <engram/method.h>

@@ -88,6 +88,13 @@ void eg_opts_init(const eg_opt *opts, void *self);
  * underscores. */
 eg_status eg_opts_set(const eg_opt *opts, void *self, const char *name, const char *value);
 
+/* Sets every "name=value" of a text, blanks between. A value in brackets may have blanks
+ * itself: "layers=[conv 8 k3, relu] init=he". */
+eg_status eg_opts_set_text(const eg_opt *opts, void *self, const char *text);
+
+/* Writes all options as eg_opts_set_text takes them. EG_EINVAL: they need more room. */
+eg_status eg_opts_print_text(const eg_opt *opts, const void *self, size_t room, char *out);
+
 /* The row with this name, or NULL. */
 const eg_opt *eg_opts_find(const eg_opt *opts, const char *name);
 

@@ -41,6 +41,8 @@ eg_status eg_optimizer_make(const eg_optim *kind, const void *options, size_t n,
                             eg_optimizer **out);
 void eg_optimizer_free(eg_optimizer *o); /* NULL is fine */
 eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *value);
+/* The same for a text of several: "lr=0.001 beta1=0.5". */
+eg_status eg_optimizer_set_text(eg_optimizer *o, const char *options);
 
 /* One update of w along g. */
 void eg_optimizer_step(eg_optimizer *o, float *w, const float *g);

@@ -52,7 +52,7 @@ void eg_worker_close(eg_worker *w)
         eg_program_free(w->looks[i]);
     }
     eg_chain_close(&w->chain);
-    eg_worker_free_items(w);
+    eg_shelf_fini(&w->shelf);
     eg_memory_free(w->client.memory);
     eg_worker_free_samples(w);
     free(w->beside);

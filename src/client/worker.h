@@ -8,6 +8,7 @@
 #ifndef EG_WORKER_H
 #define EG_WORKER_H
 
+#include "exchange/shelf.h"
 #include "experiment/feed.h"
 #include "method/chain.h"
 #include "store/records.h"
@@ -47,15 +48,6 @@ typedef struct eg_reply {
 } eg_reply;
 void eg_reply_fini(eg_reply *r);
 
-/* A program or a network that a part has under a key. */
-typedef struct eg_worker_item {
-    char *key;
-    eg_program *program;
-    eg_recorder record; /* what the program calls, */
-    void *context;      /* with its caller's newest context */
-    eg_learner *learner;
-} eg_worker_item;
-
 struct eg_worker {
     const eg_experiment *e;
     const eg_feed *feed;
@@ -84,8 +76,7 @@ struct eg_worker {
     uint8_t *met;     /* [classes]: what rows of unknown task may be taken for */
     eg_node *counted; /* while a loss is recorded: the input that says so; NULL: none yet */
     eg_node *tasks;   /* likewise: those that rows of unknown task may be of */
-    eg_worker_item **items;
-    size_t n_items, cap_items;
+    eg_shelf shelf;   /* what parts have under keys */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
@@ -114,9 +105,6 @@ eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch);
 eg_status eg_worker_open_optimizer(eg_worker *w);
 eg_status eg_worker_begin_optimizer(eg_worker *w);
 eg_status eg_worker_keep_optimizer(eg_worker *w);
-
-/* learner.c: ends what parts have under keys. */
-void eg_worker_free_items(eg_worker *w);
 
 /* True if all n values are finite. What is not must not be kept: the client would never
  * recover. */

@@ -19,6 +19,13 @@ static layer_name layer_tensor(const char *layer, const char *tensor)
     return n;
 }
 
+eg_layer_name eg_layer_number(const char *word, int64_t number)
+{
+    eg_layer_name n;
+    snprintf(n.text, sizeof n.text, "%s%lld", word, (long long)number);
+    return n;
+}
+
 static eg_node *layer_param(eg_graph *g, eg_params *p, const char *layer, const char *tensor,
                             eg_shape shape, eg_init init)
 {

@@ -24,6 +24,12 @@ typedef struct eg_layer_init {
     eg_init weight, bias;
 } eg_layer_init;
 
+/* The name of one of several like layers: "conv2". */
+typedef struct eg_layer_name {
+    char text[64];
+} eg_layer_name;
+eg_layer_name eg_layer_number(const char *word, int64_t number);
+
 /* Fully connected: x [n, in] -> [n, out]. */
 eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out);
 

@@ -35,37 +35,9 @@ struct eg_net {
     int64_t n_features;
 };
 
-/* The length of the first "name=value": up to a blank that no bracket encloses. */
-static size_t net_pair_length(const char *text)
-{
-    size_t n = 0;
-    for (int depth = 0; text[n] && (depth > 0 || text[n] != ' '); n++)
-        depth += (text[n] == '[') - (text[n] == ']');
-    return n;
-}
-
-static eg_status net_set_pair(const eg_model *m, void *options, const char *text, size_t length)
-{
-    char pair[2 * EG_OPT_TEXT_SIZE];
-    if (length >= sizeof pair)
-        return eg_fail(EG_EINVAL, "'%.40s...' is longer than %zu characters", text,
-                       sizeof pair - 1);
-    snprintf(pair, sizeof pair, "%.*s", (int)length, text);
-    char *value = strchr(pair, '=');
-    if (!value)
-        return eg_fail(EG_EINVAL, "'%s' is not name=value", pair);
-    *value++ = 0;
-    return eg_opts_set(m->component.opts, options, pair, value);
-}
-
 eg_status eg_model_set(const eg_model *m, void *options, const char *text)
 {
-    eg_status s = EG_OK;
-    while (s == EG_OK && *(text += strspn(text, " "))) {
-        size_t length = net_pair_length(text);
-        s = net_set_pair(m, options, text, length);
-        text += length;
-    }
+    eg_status s = eg_opts_set_text(m->component.opts, options, text);
     if (s == EG_OK && m->settle)
         s = m->settle(options);
     return eg_blame(s, "%s", m->component.name);
@@ -73,17 +45,8 @@ eg_status eg_model_set(const eg_model *m, void *options, const char *text)
 
 eg_status eg_model_print(const eg_model *m, const void *options, size_t room, char *out)
 {
-    size_t used = 0;
-    out[0] = 0;
-    for (const eg_opt *o = m->component.opts; o && o->name; o++) {
-        char value[EG_OPT_TEXT_SIZE];
-        eg_opt_print(o, options, value);
-        int n = snprintf(out + used, room - used, "%s%s=%s", used ? " " : "", o->name, value);
-        if (n < 0 || (size_t)n >= room - used)
-            return eg_fail(EG_EINVAL, "the model '%s' has too many options", m->component.name);
-        used += (size_t)n;
-    }
-    return EG_OK;
+    return eg_blame(eg_opts_print_text(m->component.opts, options, room, out), "%s",
+                    m->component.name);
 }
 
 /* Records the net once, so that its table is complete and its shapes are known to fit. */

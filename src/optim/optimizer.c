@@ -87,6 +87,12 @@ eg_status eg_optimizer_set(eg_optimizer *o, const char *option, const char *valu
     return eg_blame(eg_opts_set(c->opts, o->options, option, value), "%s", c->name);
 }
 
+eg_status eg_optimizer_set_text(eg_optimizer *o, const char *options)
+{
+    const eg_component *c = &o->kind->component;
+    return eg_blame(eg_opts_set_text(c->opts, o->options, options), "%s", c->name);
+}
+
 void eg_optimizer_set_rate(eg_optimizer *o, double lr)
 {
     eg_status s = eg_opts_set_real(o->kind->component.opts, o->options, "lr", lr);

@@ -1,4 +1,4 @@
-/* learner_test.c - what a part has on a worker under keys: programs and networks that stay.
+/* items_test.c - what a part has on a worker under keys: programs and networks that stay.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "one_client.h"
@@ -180,7 +180,7 @@ static void test_bad_options_of_an_optimiser_are_said(void **state)
         const char *name, *options, *words;
         eg_status status;
     } cases[] = {
-        {"adam", "lr", "'lr' has no value", EG_EINVAL},
+        {"adam", "lr", "'lr' is not name=value", EG_EINVAL},
         {"adam", "lr=0.1 speed=2", "speed", EG_ENOENT},
         {"walk", "lr=0.1", "walk", EG_ENOENT},
     };

@@ -1,15 +1,17 @@
-/* learner.c - what parts have on a worker under keys: programs, and networks of their own.
+/* learner.c - a network of one's own: values, gradient, optimiser; into a bundle and back.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "client/worker.h"
+#include <engram/learner.h>
+
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEARNER_PLANS = 4, LEARNER_NAME = 160, LEARNER_SLOTS = 8 };
+enum { LEARNER_NAME = 160, LEARNER_SLOTS = 8 };
 
-static void learner_free(eg_learner *l)
+void eg_learner_free(eg_learner *l)
 {
     if (!l)
         return;
@@ -20,57 +22,7 @@ static void learner_free(eg_learner *l)
     free(l);
 }
 
-void eg_worker_free_items(eg_worker *w)
-{
-    for (size_t i = 0; i < w->n_items; i++) {
-        eg_program_free(w->items[i]->program);
-        learner_free(w->items[i]->learner);
-        free(w->items[i]->key);
-        free(w->items[i]);
-    }
-    free(w->items);
-    w->items = NULL;
-    w->n_items = 0;
-}
-
-/* The item of a key, made empty if there is none. */
-static eg_status learner_item(eg_worker *w, const char *key, eg_worker_item **out)
-{
-    for (size_t i = 0; i < w->n_items; i++)
-        if (strcmp(w->items[i]->key, key) == 0) {
-            *out = w->items[i];
-            return EG_OK;
-        }
-    EG_TRY(eg_grow(&w->items, w->n_items, &w->cap_items, sizeof *w->items));
-    eg_worker_item *item = calloc(1, sizeof *item);
-    if (!item || !(item->key = strdup(key))) {
-        free(item);
-        return eg_fail(EG_ENOMEM, "no memory for '%s'", key);
-    }
-    *out = w->items[w->n_items++] = item;
-    return EG_OK;
-}
-
-/* A program is made once, its callers' context changes from turn to turn. */
-static void learner_record(void *context, eg_graph *g, int64_t batch)
-{
-    const eg_worker_item *item = context;
-    item->record(item->context, g, batch);
-}
-
-eg_status eg_worker_program(eg_worker *w, const char *key, eg_recorder record, void *context,
-                            eg_program **out)
-{
-    eg_worker_item *item;
-    EG_TRY(learner_item(w, key, &item));
-    item->record = record, item->context = context;
-    if (!item->program)
-        EG_TRY(eg_program_new(learner_record, item, LEARNER_PLANS, &item->program));
-    *out = item->program;
-    return EG_OK;
-}
-
-static eg_status learner_new(const eg_params *table, eg_learner **out)
+eg_status eg_learner_new(const eg_params *table, eg_learner **out)
 {
     eg_learner *l;
     EG_TRY(eg_alloc(1, sizeof *l, &l));
@@ -83,38 +35,10 @@ static eg_status learner_new(const eg_params *table, eg_learner **out)
     if (s == EG_OK)
         s = eg_state_alloc(table, &l->state);
     if (s != EG_OK) {
-        learner_free(l);
+        eg_learner_free(l);
         return s;
     }
     *out = l;
-    return EG_OK;
-}
-
-eg_status eg_worker_learner(eg_worker *w, const char *key, const eg_params *table,
-                            eg_learner **out)
-{
-    eg_worker_item *item;
-    EG_TRY(learner_item(w, key, &item));
-    if (!item->learner)
-        EG_TRY(learner_new(table, &item->learner));
-    EG_ASSERT(item->learner->table == table);
-    *out = item->learner;
-    return EG_OK;
-}
-
-/* Sets options written as "lr=0.001 beta1=0.5". */
-static eg_status learner_set(eg_optimizer *o, const char *options)
-{
-    char text[256], *rest = NULL;
-    if (snprintf(text, sizeof text, "%s", options) >= (int)sizeof text)
-        return eg_fail(EG_EINVAL, "an optimiser has too many options");
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        char *value = strchr(word, '=');
-        if (!value)
-            return eg_fail(EG_EINVAL, "an optimiser's option '%s' has no value", word);
-        *value++ = 0;
-        EG_TRY(eg_optimizer_set(o, word, value));
-    }
     return EG_OK;
 }
 
@@ -125,7 +49,7 @@ eg_status eg_learner_optimize(eg_learner *l, const char *name, const char *optio
         return EG_OK;
     }
     EG_TRY(eg_optimizer_new(name, l->n_params, &l->optimizer));
-    eg_status s = learner_set(l->optimizer, options);
+    eg_status s = eg_optimizer_set_text(l->optimizer, options);
     if (s != EG_OK) { /* it would be taken for a good one later */
         eg_optimizer_free(l->optimizer);
         l->optimizer = NULL;

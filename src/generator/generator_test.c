@@ -1,0 +1,250 @@
+/* generator_test.c - what every kind of generator must keep to, and the sizes of each.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "test.h"
+
+#include <engram/generator.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 8, PIXELS = SIDE * SIDE, IMAGES = 64 };
+
+static eg_generator *machine(const char *kind, const char *options, int64_t channels,
+                             int64_t side)
+{
+    const eg_generator_spec spec = {.kind = kind,
+                                    .options = options,
+                                    .channels = channels,
+                                    .height = side,
+                                    .width = side,
+                                    .classes = 10};
+    eg_generator *m;
+    assert_ok(eg_generator_new(&spec, &m));
+    return m;
+}
+
+/* Small enough for tests, of any kind. */
+static eg_generator *small_machine(const eg_generator_kind *kind)
+{
+    eg_generator *m = machine(kind->component.name, "width=8 lr=0.002", 1, SIDE);
+    eg_generator_init(m, 3);
+    return m;
+}
+
+static void fill_labels(int64_t n, float *labels)
+{
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = (float)(i % 10);
+}
+
+/* Images that are bright on the left for even classes, on the right for odd ones. */
+static eg_images fill_images(float *x, float *labels)
+{
+    eg_rng rng = eg_rng_at(5, 0, 0, EG_FOR_TEST);
+    fill_labels(IMAGES, labels);
+    for (int64_t i = 0; i < IMAGES * PIXELS; i++) {
+        bool left = i % SIDE < SIDE / 2, even = (int64_t)labels[i / PIXELS] % 2 == 0;
+        x[i] = (float)((left == even ? 0.7 : -0.7) + 0.2 * eg_rng_uniform(&rng, -1, 1));
+    }
+    return (eg_images){IMAGES, x, labels};
+}
+
+static eg_rng stream(uint32_t round)
+{
+    return eg_rng_at(1, 2, round, EG_FOR_TEST);
+}
+
+static void draw(eg_generator *m, int64_t n, float *x)
+{
+    float labels[IMAGES];
+    eg_rng rng = stream(9);
+    fill_labels(n, labels);
+    assert_ok(eg_generator_draw(m, labels, n, &rng, x));
+}
+
+static void train(eg_generator *m, int64_t steps, uint32_t round)
+{
+    static float x[IMAGES * PIXELS], labels[IMAGES];
+    eg_images on = fill_images(x, labels);
+    eg_rng rng = stream(round);
+    assert_ok(eg_generator_train(m, &on, steps, &rng, NULL));
+}
+
+static void test_a_drawing_does_not_depend_on_its_neighbours(void **state)
+{
+    (void)state;
+    static float few[5 * PIXELS], many[IMAGES * PIXELS];
+    for (size_t k = 0; eg_generator_kinds[k]; k++) {
+        eg_generator *m = small_machine(eg_generator_kinds[k]);
+        train(m, 3, 0);
+        draw(m, 5, few);
+        draw(m, IMAGES, many);
+        assert_memory_equal(few, many, sizeof few);
+        assert_memory_not_equal(many, many + PIXELS, PIXELS * sizeof *many);
+        for (size_t i = 0; i < IMAGES * PIXELS; i++)
+            assert_true(fabsf(many[i]) <= 1);
+        eg_generator_free(m);
+    }
+}
+
+/* Training that is cut in two by a bundle, in another machine, comes to the same bits. */
+static void test_a_kept_generator_goes_on_as_if_it_had_stayed(void **state)
+{
+    (void)state;
+    static float whole[PIXELS * 4], cut[PIXELS * 4];
+    for (size_t k = 0; eg_generator_kinds[k]; k++) {
+        eg_generator *one = small_machine(eg_generator_kinds[k]);
+        eg_generator *two = small_machine(eg_generator_kinds[k]);
+        eg_bundle *kept;
+        bool found;
+        assert_ok(eg_bundle_new(&kept));
+        train(one, 7, 0);
+        assert_ok(eg_generator_keep(one, "class 3", EG_WHOLE_GENERATOR, kept));
+        train(one, 8, 1);
+        draw(one, 4, whole);
+        train(two, 2, 7);
+        assert_ok(eg_generator_recall(two, "class 4", EG_WHOLE_GENERATOR, kept, &found));
+        assert_false(found);
+        assert_ok(eg_generator_recall(two, "class 3", EG_WHOLE_GENERATOR, kept, &found));
+        assert_true(found);
+        train(two, 8, 1);
+        draw(two, 4, cut);
+        assert_memory_equal(whole, cut, sizeof whole);
+        eg_bundle_free(kept);
+        eg_generator_free(one);
+        eg_generator_free(two);
+    }
+}
+
+static void test_the_drawing_network_alone_draws_the_same(void **state)
+{
+    (void)state;
+    static float first[PIXELS * 4], second[PIXELS * 4];
+    for (size_t k = 0; eg_generator_kinds[k]; k++) {
+        eg_generator *m = small_machine(eg_generator_kinds[k]);
+        eg_bundle *kept;
+        bool found;
+        assert_ok(eg_bundle_new(&kept));
+        train(m, 3, 0);
+        draw(m, 4, first);
+        assert_ok(eg_generator_keep(m, "g", EG_DRAWING_ALONE, kept));
+        eg_generator_init(m, 8);
+        assert_ok(eg_generator_recall(m, "g", EG_DRAWING_ALONE, kept, &found));
+        assert_true(found);
+        draw(m, 4, second);
+        assert_memory_equal(first, second, sizeof first);
+        assert_fails(eg_generator_recall(m, "g", EG_WHOLE_GENERATOR, kept, &found), EG_EFORMAT,
+                     "kept");
+        eg_bundle_free(kept);
+        eg_generator_free(m);
+    }
+}
+
+static void test_what_cannot_be_drawn_or_learned_is_refused(void **state)
+{
+    (void)state;
+    static float x[IMAGES * PIXELS], labels[IMAGES];
+    for (size_t k = 0; eg_generator_kinds[k]; k++) {
+        const char *name = eg_generator_kinds[k]->component.name;
+        eg_generator_spec spec = {
+            .kind = name, .channels = 1, .height = 9, .width = 9, .classes = 10};
+        eg_generator *m;
+        assert_fails(eg_generator_new(&spec, &m), EG_ESHAPE, name);
+        spec.height = spec.width = 8, spec.options = "widht=8";
+        assert_fails(eg_generator_new(&spec, &m), EG_ENOENT, "widht");
+
+        m = small_machine(eg_generator_kinds[k]);
+        eg_images on = fill_images(x, labels);
+        eg_rng rng = stream(0);
+        on.n = 3;
+        assert_fails(eg_generator_train(m, &on, 1, &rng, NULL), EG_EINVAL,
+                     "3 images are fewer than a batch");
+        on.n = IMAGES;
+        for (size_t i = 0; i < IMAGES * PIXELS; i++)
+            x[i] = NAN;
+        assert_fails(eg_generator_train(m, &on, 1, &rng, NULL), EG_EINVAL, "not finite");
+        eg_generator_free(m);
+    }
+}
+
+typedef struct size_case {
+    const char *kind, *options;
+    int64_t channels, side, n_drawing, n_helping;
+} size_case;
+
+static void test_networks_have_the_published_sizes(void **state)
+{
+    (void)state;
+    const size_case cases[] = {
+        {"wgan-gp", "", 1, 28, 143840, 42432},     {"wgan-gp", "", 3, 32, 1068928, 663296},
+        {"wgan-gp", "width=32", 1, 28, 0, 536384}, {"wgan-gp", "width=128", 3, 32, 0, 6085888},
+        {"wgan-gp", "", 3, 64, 0, 6101248},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_case *c = &cases[i];
+        eg_generator *m = machine(c->kind, c->options, c->channels, c->side);
+        int64_t drawing = eg_params_count(m->learners[0]->table);
+        int64_t helping = m->n_learners > 1 ? eg_params_count(m->learners[1]->table) : 0;
+        if (c->n_drawing) {
+            assert_int_equal(drawing, c->n_drawing);
+            assert_int_equal(helping, c->n_helping);
+        } else { /* the paper tells both together */
+            assert_int_equal(drawing + helping, c->n_helping);
+        }
+        eg_generator_free(m);
+    }
+}
+
+/* How far drawings of class 0 are from bright on the left and dark on the right: 0 to 2. */
+static double distance(eg_generator *m)
+{
+    static float x[IMAGES * PIXELS], labels[IMAGES];
+    eg_rng rng = stream(4);
+    memset(labels, 0, sizeof labels);
+    assert_ok(eg_generator_draw(m, labels, IMAGES, &rng, x));
+    double sum = 0;
+    for (int64_t i = 0; i < PIXELS; i++) {
+        double mean = 0;
+        for (int64_t k = 0; k < IMAGES; k++)
+            mean += (double)x[k * PIXELS + i] / IMAGES;
+        sum += fabs(mean - (i % SIDE < SIDE / 2 ? 0.7 : -0.7)) / PIXELS;
+    }
+    return sum;
+}
+
+static void test_training_brings_drawings_close_to_the_images(void **state)
+{
+    (void)state;
+    static float x[IMAGES * PIXELS], labels[IMAGES], even[IMAGES * PIXELS];
+    for (size_t k = 0; eg_generator_kinds[k]; k++) {
+        eg_generator *m = small_machine(eg_generator_kinds[k]);
+        eg_images on = fill_images(x, labels);
+        if (!m->kind->labelled) { /* it can learn one class alone */
+            for (int64_t i = 0; i < IMAGES; i++)
+                memcpy(even + i * PIXELS, x + i / 2 * 2 * PIXELS, PIXELS * sizeof *x);
+            on.x = even;
+        }
+        eg_rng rng = stream(0);
+        double before = distance(m);
+        assert_ok(eg_generator_train(m, &on, 1000, &rng, NULL));
+        print_message("%s: %.3f before, %.3f after\n", m->kind->component.name, before,
+                      distance(m));
+        assert_true(distance(m) < 0.4 && distance(m) < before / 2);
+        eg_generator_free(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_drawing_does_not_depend_on_its_neighbours),
+        cmocka_unit_test(test_a_kept_generator_goes_on_as_if_it_had_stayed),
+        cmocka_unit_test(test_the_drawing_network_alone_draws_the_same),
+        cmocka_unit_test(test_what_cannot_be_drawn_or_learned_is_refused),
+        cmocka_unit_test(test_networks_have_the_published_sizes),
+        cmocka_unit_test(test_training_brings_drawings_close_to_the_images),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
