@@ -40,10 +40,13 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/check
 
 test-slow: ## run the long tests, the threaded ones under ThreadSanitizer, and the fuzzers
-	tools/setup build fuzz
+	tools/setup build check fuzz
 	$(call build,release)
+	$(call build,asan)
 	$(call build,tsan,threaded)
+	tools/check --deep
 	$(call ctest,release,slow)
+	$(call ctest,asan,long)
 	$(still) $(call ctest,tsan,threaded)
 	tools/fuzz all 60
 

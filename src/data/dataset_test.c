@@ -5,20 +5,12 @@
 
 #include <engram/data.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 static int setup(void **state)
 {
-    (void)state;
-    files_folder(folder);
+    open_folder(state);
     fakes_write(folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    files_remove(folder);
     return 0;
 }
 
@@ -201,5 +193,5 @@ int main(void)
         cmocka_unit_test(test_a_missing_set_says_where_it_was_looked_for),
         cmocka_unit_test(test_every_set_has_a_contact_sheet),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, close_folder);
 }

@@ -7,21 +7,7 @@
 
 #include <time.h>
 
-static char folder[FILES_PATH];
-
-static int setup(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
+#include "own_folder.h"
 
 static eg_status load(const char *name, const char *dir, eg_split split, eg_table *t)
 {
@@ -191,5 +177,5 @@ int main(void)
         cmocka_unit_test(test_femnist_has_its_digits_alone),
         cmocka_unit_test(test_real_files_load_quickly_when_they_are_here),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

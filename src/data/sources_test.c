@@ -5,21 +5,7 @@
 
 #include <engram/data.h>
 
-static char folder[FILES_PATH];
-
-static int setup(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
+#include "own_folder.h"
 
 /* Loads with options given as "key=value key=value". */
 static eg_status load(const char *name, const char *set, eg_split split, eg_table *t)
@@ -235,5 +221,5 @@ int main(void)
         cmocka_unit_test(test_npy_channels_last_are_not_taken_for_rows),
         cmocka_unit_test(test_npy_pairs_that_do_not_fit_are_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "io/json.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 static const char base[] = "name: it's a test\n"
                            "data:\n"
@@ -333,20 +333,6 @@ static void test_what_cannot_be_resumed_is_said(void **state)
     assert_fails(eg_experiment_of_folder(path, &e, &seed), EG_EFORMAT, "began with");
     files_write(path, "summary.json", "{}", 2);
     assert_fails(eg_experiment_of_folder(path, &e, &seed), EG_EINVAL, "is finished");
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include "experiment/feed.h"
 #include "experiment/settings.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 static eg_status load(const char *images, const char *set, eg_experiment **out)
 {
@@ -63,20 +63,6 @@ static void test_counts_that_do_not_fit_are_said(void **state)
     assert_fails(load(", mean: [0.5, red]", NULL, &e), EG_EINVAL, "t.yaml:2");
     assert_fails(load(", std: [1, 0]", NULL, &e), EG_EINVAL, "outside");
     assert_fails(load(", crop: [1, 2]", NULL, &e), EG_EINVAL, "crop");
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include "experiment/feed.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 /* Loads the run 'a' of a file with this data, and one more setting. */
 static eg_experiment *load(const char *data, const char *set)
@@ -97,20 +97,6 @@ static void test_published_counts_are_not_of_set_options(void **state)
         unsetenv("ENGRAM_DATA");
 }
 
-static int make(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,5 +104,5 @@ int main(void)
         cmocka_unit_test(test_published_counts_shrink_by_class),
         cmocka_unit_test(test_published_counts_are_not_of_set_options),
     };
-    return cmocka_run_group_tests(tests, make, clean);
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

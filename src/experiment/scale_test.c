@@ -7,7 +7,7 @@
 #include "experiment/feed.h"
 #include "experiment/scale.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 static const char *const top = "name: t\n"
                                "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
@@ -175,20 +175,6 @@ static void test_a_split_that_becomes_impossible_says_so(void **state)
                     "scale=0.1");
     assert_fails(eg_feed_open(e, 1, NULL, &f), EG_EINVAL, "1 rounds are fewer than 2 tasks");
     eg_experiment_free(e);
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

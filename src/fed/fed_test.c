@@ -1,7 +1,7 @@
 /* fed_test.c - the federation's laws, and every method walked through its contract.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "runs.h"
+#include "method_runs.h"
 
 #include <engram/method.h>
 #include <engram/op.h>
@@ -12,96 +12,9 @@
 #include "experiment/feed.h"
 #include "io/json.h"
 
-static char folder[FILES_PATH];
-
-/* Two tasks, four clients, two rounds a task on Gaussian blobs. */
-static const char *const base_text = "name: t\n"
-                                     "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
-                                     "model: {name: mlp, depth: 1, width: 16}\n"
-                                     "scenario:\n"
-                                     "  kind: class-incremental\n"
-                                     "  clients: 4\n"
-                                     "  tasks: 2\n"
-                                     "  rounds: 2\n"
-                                     "  partition: {kind: iid}\n"
-                                     "memory: {kind: reservoir, size: 20}\n"
-                                     "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
-                                     "re_fed: {lr: 0.1}\n"
-                                     "runs:\n";
-
-/* The same with images. */
-static const char *const image_text = "name: t\n"
-                                      "data: {name: glyphs, train: 80, test: 20, classes: 4, "
-                                      "size: 8, std: 0.5}\n"
-                                      "model: {name: mlp, depth: 1, width: 8}\n"
-                                      "scenario:\n"
-                                      "  kind: class-incremental\n"
-                                      "  clients: 2\n"
-                                      "  tasks: 2\n"
-                                      "  rounds: 2\n"
-                                      "  partition: {kind: iid}\n"
-                                      "memory: {kind: reservoir, size: 20}\n"
-                                      "train: {epochs: 1, batch: 8, lr: 0.1}\n"
-                                      "re_fed: {size: 30, epochs: 2}\n"
-                                      "runs:\n";
-
-typedef struct outcome {
-    char hash[65];
-    double accuracy;
-} outcome;
-
-static void write_with(const char *base, const char *runs)
-{
-    char text[4096];
-    int n = snprintf(text, sizeof text, "%s%s", base, runs);
-    assert_true(n > 0 && n < (int)sizeof text);
-    files_write(folder, "t.yaml", text, (size_t)n);
-}
-
 static void write_experiment(const char *runs)
 {
-    write_with(base_text, runs);
-}
-
-/* Runs a label to its end, as runs_run does. */
-static outcome run_label(const char *label, const char *set, int workers, int64_t stop)
-{
-    char file[FILES_PATH * 2], path[512];
-    snprintf(file, sizeof file, "%s/t.yaml", folder);
-    eg_experiment *e;
-    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
-    assert_ok(runs_run(e, folder, workers, stop, path));
-    eg_experiment_free(e);
-    outcome o = {.accuracy = runs_value(path, "acc_final")};
-    runs_hash(path, o.hash);
-    return o;
-}
-
-/* What a method wishes with this momentum; false: it refuses it. */
-static bool agrees(const eg_method *m, double momentum, eg_agreement *out)
-{
-    const eg_train_opts train = {
-        .epochs = 1, .batch = 1, .optimizer = "sgd", .lr = 0.1, .momentum = momentum};
-    eg_parts alone = {0};
-    assert_ok(eg_parts_add(&alone, m));
-    eg_status s = eg_parts_setup(&alone, &(eg_setting){.train = &train}, true, out);
-    eg_parts_free(&alone);
-    return s == EG_OK;
-}
-
-/* What must be set for a method to run at all. */
-static const char *needs_of(const eg_method *m)
-{
-    eg_agreement agreed;
-    return agrees(m, 0.5, &agreed) ? "" : ", overrides: {train: {momentum: 0}}";
-}
-
-/* Outputs of a second head that a method wishes for. */
-static int64_t side_of(const eg_method *m)
-{
-    eg_agreement agreed;
-    assert_true(agrees(m, 0, &agreed));
-    return agreed.all.side;
+    method_runs_write(method_runs_text, runs);
 }
 
 /* A run of every method, labelled by its name. */
@@ -111,8 +24,8 @@ static void write_every_method(const char *base)
     for (const eg_method *const *m = eg_methods; *m; m++)
         snprintf(runs + strlen(runs), sizeof runs - strlen(runs),
                  "- {label: %s, method: %s%s}\n", (*m)->component.name, (*m)->component.name,
-                 needs_of(*m));
-    write_with(base, runs);
+                 method_runs_needs(*m));
+    method_runs_write(base, runs);
 }
 
 static void test_every_method_bears_random_changes_of_images(void **state)
@@ -120,62 +33,28 @@ static void test_every_method_bears_random_changes_of_images(void **state)
     (void)state;
     static const char *const sets[] = {"data.crop=1", "data.flip=true", "data.cutout=3",
                                        "train.rotations=true"};
-    write_every_method(image_text);
+    write_every_method(method_runs_images);
     for (const eg_method *const *m = eg_methods; *m; m++)
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-            assert_string_equal(run_label((*m)->component.name, sets[i], 1, 0).hash,
-                                run_label((*m)->component.name, sets[i], -2, 3).hash);
+            assert_string_equal(method_runs_run((*m)->component.name, sets[i], 1, 0).hash,
+                                method_runs_run((*m)->component.name, sets[i], -2, 3).hash);
 }
 
 static void test_every_method_repeats_resumes_and_shares_work(void **state)
 {
     (void)state;
-    write_every_method(base_text);
+    write_every_method(method_runs_text);
     for (const eg_method *const *m = eg_methods; *m; m++) {
-        outcome one = run_label((*m)->component.name, NULL, 1, 0);
-        outcome two = run_label((*m)->component.name, NULL, 2, 0);
-        outcome resumed = run_label((*m)->component.name, NULL, 1, 1);
-        outcome later = run_label((*m)->component.name, NULL, 2, 3);
+        method_outcome one = method_runs_run((*m)->component.name, NULL, 1, 0);
+        method_outcome two = method_runs_run((*m)->component.name, NULL, 2, 0);
+        method_outcome resumed = method_runs_run((*m)->component.name, NULL, 1, 1);
+        method_outcome later = method_runs_run((*m)->component.name, NULL, 2, 3);
         assert_string_equal(one.hash, two.hash);
         assert_string_equal(one.hash, resumed.hash);
         assert_string_equal(one.hash, later.hash);
-        assert_string_equal(one.hash, run_label((*m)->component.name, NULL, -1, 0).hash);
-        assert_string_equal(one.hash, run_label((*m)->component.name, NULL, -2, 3).hash);
+        assert_string_equal(one.hash, method_runs_run((*m)->component.name, NULL, -1, 0).hash);
+        assert_string_equal(one.hash, method_runs_run((*m)->component.name, NULL, -2, 3).hash);
     }
-}
-
-/* Writes a run of two parts; false: they exclude each other. */
-static bool write_pair(const char *base, const eg_method *a, const eg_method *b)
-{
-    char runs[256];
-    const char *needs = *needs_of(a) ? needs_of(a) : needs_of(b);
-    if (side_of(a) && side_of(b))
-        return false;
-    snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]%s}\n", a->component.name,
-             b->component.name, needs);
-    write_with(base, runs);
-    return true;
-}
-
-static void test_parts_compose_in_pairs(void **state)
-{
-    (void)state;
-    for (const eg_method *const *a = eg_methods; *a; a++)
-        for (const eg_method *const *b = a + 1; *b; b++)
-            if (write_pair(base_text, *a, *b)) {
-                outcome x = run_label("pair", NULL, 1, 0), y = run_label("pair", NULL, 2, 2);
-                assert_string_equal(x.hash, y.hash);
-            }
-}
-
-/* And the other way round. */
-static void test_pairs_bear_random_changes_of_images(void **state)
-{
-    (void)state;
-    for (const eg_method *const *a = eg_methods; *a; a++)
-        for (const eg_method *const *b = a + 1; *b; b++)
-            if (write_pair(image_text, *b, *a))
-                run_label("pair", "data.crop=1", 2, 2);
 }
 
 static void test_parts_without_strength_are_fedavg(void **state)
@@ -194,16 +73,17 @@ static void test_parts_without_strength_are_fedavg(void **state)
                      "- {label: der, method: der}\n"
                      "- {label: ewc, method: ewc}\n"
                      "- {label: fedcurv, method: fedcurv}\n");
-    outcome avg = run_label("avg", NULL, 1, 0);
+    method_outcome avg = method_runs_run("avg", NULL, 1, 0);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        outcome standard = run_label(parts[i].label, NULL, 1, 0);
-        assert_string_equal(avg.hash, run_label(parts[i].label, parts[i].without, 2, 0).hash);
+        method_outcome standard = method_runs_run(parts[i].label, NULL, 1, 0);
+        assert_string_equal(avg.hash,
+                            method_runs_run(parts[i].label, parts[i].without, 2, 0).hash);
         assert_string_not_equal(avg.hash, standard.hash);
         assert_string_not_equal(standard.hash,
-                                run_label(parts[i].label, parts[i].with, 1, 0).hash);
+                                method_runs_run(parts[i].label, parts[i].with, 1, 0).hash);
         if (parts[i].other)
             assert_string_not_equal(standard.hash,
-                                    run_label(parts[i].label, parts[i].other, 1, 0).hash);
+                                    method_runs_run(parts[i].label, parts[i].other, 1, 0).hash);
     }
 }
 
@@ -211,14 +91,14 @@ static void test_the_seed_and_every_setting_matter(void **state)
 {
     (void)state;
     write_experiment("- {label: er, method: er}\n");
-    outcome base = run_label("er", NULL, 1, 0);
+    method_outcome base = method_runs_run("er", NULL, 1, 0);
     static const char *const sets[] = {
         "train.lr=0.05",      "train.epochs=1",         "memory.size=5",
         "memory.kind=window", "memory.kind=random",     "er.batch=3",
         "memory.insert=once", "server.weights=uniform", "train.optimizer=adam",
         "scenario.rounds=3",  "train.temperature=0.5"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        if (strcmp(base.hash, run_label("er", sets[i], 1, 0).hash) == 0 &&
+        if (strcmp(base.hash, method_runs_run("er", sets[i], 1, 0).hash) == 0 &&
             strcmp(sets[i], "server.weights=uniform") != 0) /* parts are of equal size here */
             fail_msg("%s changes nothing", sets[i]);
 }
@@ -227,8 +107,8 @@ static void test_replay_forgets_less_than_averaging(void **state)
 {
     (void)state;
     write_experiment("- {label: avg, method: fedavg}\n- {label: er, method: er}\n");
-    outcome avg = run_label("avg", "train.epochs=10", 2, 0);
-    outcome er = run_label("er", "train.epochs=10", 2, 0);
+    method_outcome avg = method_runs_run("avg", "train.epochs=10", 2, 0);
+    method_outcome er = method_runs_run("er", "train.epochs=10", 2, 0);
     assert_true(avg.accuracy < 0.7);
     assert_true(er.accuracy > avg.accuracy + 0.2);
 }
@@ -353,7 +233,7 @@ static void test_one_client_is_central_training(void **state)
     char hash[65];
     write_experiment(one_client);
     central_train(true, hash);
-    assert_string_equal(hash, run_label("one", NULL, 2, 0).hash);
+    assert_string_equal(hash, method_runs_run("one", NULL, 2, 0).hash);
 }
 
 static void test_one_client_that_keeps_its_optimiser_is_never_interrupted(void **state)
@@ -365,8 +245,8 @@ static void test_one_client_that_keeps_its_optimiser_is_never_interrupted(void *
     central_train(false, hash);
     central_train(true, fresh);
     assert_string_not_equal(hash, fresh);
-    assert_string_equal(hash, run_label("one", keep, 1, 0).hash);
-    assert_string_equal(hash, run_label("one", keep, 1, 3).hash);
+    assert_string_equal(hash, method_runs_run("one", keep, 1, 0).hash);
+    assert_string_equal(hash, method_runs_run("one", keep, 1, 3).hash);
 }
 
 static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
@@ -378,14 +258,14 @@ static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
     static const char *const sets[] = {"train.optimizer=sgd", "train.optimizer=adam",
                                        "train.optimizer=adamw"};
     for (int i = 0; i < 3; i++) {
-        outcome whole = run_label("keep", sets[i], 1, 0);
-        assert_string_equal(whole.hash, run_label("keep", sets[i], 2, 1).hash);
-        assert_string_equal(whole.hash, run_label("keep", sets[i], -2, 3).hash);
-        assert_string_not_equal(whole.hash, run_label("fresh", sets[i], 1, 0).hash);
+        method_outcome whole = method_runs_run("keep", sets[i], 1, 0);
+        assert_string_equal(whole.hash, method_runs_run("keep", sets[i], 2, 1).hash);
+        assert_string_equal(whole.hash, method_runs_run("keep", sets[i], -2, 3).hash);
+        assert_string_not_equal(whole.hash, method_runs_run("fresh", sets[i], 1, 0).hash);
     }
     /* Without momentum there is nothing to keep. */
-    outcome plain = run_label("fresh", "train.momentum=0", 1, 0);
-    assert_string_equal(plain.hash, run_label("keep", "train.momentum=0", 1, 0).hash);
+    method_outcome plain = method_runs_run("fresh", "train.momentum=0", 1, 0);
+    assert_string_equal(plain.hash, method_runs_run("keep", "train.momentum=0", 1, 0).hash);
 }
 
 /* A server that goes all the way along the mean change is plain averaging, nearly: the change
@@ -398,10 +278,10 @@ static void test_server_optimisers_move_the_model_and_survive_a_stop(void **stat
         "server.optimizer=yogi", "server.optimizer=adagrad",
     };
     write_experiment("- {label: avg, method: fedavg}\n");
-    outcome avg = run_label("avg", NULL, 1, 0);
+    method_outcome avg = method_runs_run("avg", NULL, 1, 0);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        outcome whole = run_label("avg", rules[i], 1, 0);
-        assert_string_equal(whole.hash, run_label("avg", rules[i], -2, 2).hash);
+        method_outcome whole = method_runs_run("avg", rules[i], 1, 0);
+        assert_string_equal(whole.hash, method_runs_run("avg", rules[i], -2, 2).hash);
         if (i > 0)
             assert_string_not_equal(whole.hash, avg.hash);
     }
@@ -452,20 +332,6 @@ static void test_what_a_scenario_lacks_is_said_before_the_first_round(void **sta
     eg_experiment_free(e);
 }
 
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,8 +341,6 @@ int main(void)
         cmocka_unit_test(test_parts_without_strength_are_fedavg),
         cmocka_unit_test(test_every_method_repeats_resumes_and_shares_work),
         cmocka_unit_test(test_every_method_bears_random_changes_of_images),
-        cmocka_unit_test(test_parts_compose_in_pairs),
-        cmocka_unit_test(test_pairs_bear_random_changes_of_images),
         cmocka_unit_test(test_the_seed_and_every_setting_matter),
         cmocka_unit_test(test_replay_forgets_less_than_averaging),
         cmocka_unit_test(test_server_optimisers_move_the_model_and_survive_a_stop),

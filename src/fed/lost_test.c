@@ -8,7 +8,7 @@
 #include "log/events.h"
 #include "transport/transport.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 enum { LOSES = 1, IN_ROUND = 1 }; /* whom, and when */
 
@@ -155,20 +155,6 @@ static void test_the_bits_are_the_same_resumed_after_the_loss(void **state)
         runs_hash(path, again);
         assert_string_equal(whole, again);
     }
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include <engram/fed.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 /* An experiment with more lines in its file, then settings up to NULL. */
 static eg_status load(const char *lines, const char *const *sets, eg_experiment **out)
@@ -218,20 +218,6 @@ static void test_gradients_are_clipped_after_all_parts_changed_them(void **state
     small_run_all(folder, (small_run){.method = "er",
                                       .set = {"train.clip=0.5", "optimizer.momentum=0"},
                                       .after = &loud});
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 static const char text[] = "name: t\n"
                            "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
@@ -425,18 +425,10 @@ static void test_a_process_that_dies_is_said_with_its_client(void **state)
     assert_string_equal(r.error, "client 1: its process was ended by signal 9");
 }
 
-static int open_folder(void **state)
+static int open_with_text(void **state)
 {
-    (void)state;
-    files_folder(folder);
+    open_folder(state);
     files_write(folder, "t.yaml", text, sizeof text - 1);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
     return 0;
 }
 
@@ -453,5 +445,5 @@ int main(void)
         cmocka_unit_test(test_an_error_over_the_wire_is_the_same_sentence),
         cmocka_unit_test(test_a_process_that_dies_is_said_with_its_client),
     };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
+    return cmocka_run_group_tests(tests, open_with_text, close_folder);
 }

@@ -3,26 +3,14 @@
  */
 #include "files.h"
 
-static char folder[FILES_PATH], path[FILES_PATH + 32];
+#include "own_folder.h"
+
+static char path[FILES_PATH + 32];
 
 static const char *at(const char *name)
 {
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 static void test_plain_and_gzip_read_alike(void **state)
@@ -111,5 +99,5 @@ int main(void)
         cmocka_unit_test(test_missing_file_and_folder_are_named),
         cmocka_unit_test(test_empty_file_has_no_bytes),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -5,7 +5,7 @@
 
 #include <engram/method.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 enum { MAX_PARAMS = 4096 };
 
@@ -108,20 +108,6 @@ static void test_local_and_global_projection_compose_in_order(void **state)
     small_outcome one = small_run_all(folder, (small_run){.method = "a-gem"});
     assert_string_not_equal(first.hash, last.hash);
     assert_string_not_equal(first.hash, one.hash);
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include <engram/op.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 enum { MAX_ROWS = 80 }; /* four clients, memories of 20 */
 
@@ -205,20 +205,6 @@ static void test_syncing_less_often_costs_less(void **state)
         int64_t both = (o[0].bytes_down - model) / 19;
         assert_int_equal(o[i].bytes_down, model + both * (20 / intervals[i] - 1));
     }
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

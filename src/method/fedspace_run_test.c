@@ -7,11 +7,11 @@
 
 #include "io/file.h"
 
+#include "own_folder.h"
+
 extern const eg_method eg_method_fedspace;
 
 static const eg_method *const method = &eg_method_fedspace;
-
-static char folder[FILES_PATH];
 
 enum { CLASSES = 4, D = 2 };
 
@@ -313,20 +313,6 @@ static void test_prototypes_hold_what_is_gone(void **state)
     assert_true(one_class_at_a_time("fedspace", "fedspace.lambda_p=0") < 0.2);
     assert_true(one_class_at_a_time("fedspace", "fedspace.lambda_p=1") > 0.9);
     assert_true(one_class_at_a_time("pass", "pass.lambda=1") > 0.9);
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

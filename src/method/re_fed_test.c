@@ -10,6 +10,8 @@
 #include "memory/choice.h"
 #include "method/pim.h"
 
+#include "own_folder.h"
+
 extern const eg_method eg_method_re_fed;
 
 /* Four tasks of two rounds; each of two clients has 100 samples in each. */
@@ -209,8 +211,6 @@ static void test_the_highest_scores_are_cached(void **state)
     }
 }
 
-static char folder[FILES_PATH];
-
 /* Stops a run after a number of rounds. */
 static bool stop_after(void *context, const eg_progress *p)
 {
@@ -392,20 +392,6 @@ static void test_numbers_beyond_what_floats_count_are_refused(void **state)
             assert_fails(half->trained(h.self, h.c), EG_ENOTSUP, "sample 16777216 of task 1");
         hand_client_close(&h);
     }
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

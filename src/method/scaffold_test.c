@@ -5,11 +5,11 @@
 #include "one_client.h"
 #include "small_run.h"
 
+#include "own_folder.h"
+
 extern const eg_method eg_method_scaffold;
 
 static const eg_method *const method = &eg_method_scaffold;
-
-static char folder[FILES_PATH];
 
 enum { N = 3 };
 
@@ -68,20 +68,6 @@ static void test_momentum_is_refused_in_words(void **state)
     assert_fails(method->setup(NULL, &(eg_setting){.train = &momentum}, &w), EG_ENOTSUP,
                  "optimizer.momentum to 0");
     assert_fails(method->setup(NULL, &(eg_setting){.train = &adam}, &w), EG_ENOTSUP, "sgd");
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 #include <sys/socket.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 static struct {
     unsigned char *bytes;
@@ -110,20 +110,6 @@ static void test_no_training_image_crosses(void **state)
     eg_feed_close(&feed);
     eg_experiment_free(e);
     free(wire.bytes);
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

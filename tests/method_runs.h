@@ -1,0 +1,142 @@
+/* method_runs.h - runs of any method, alone or in pairs, on little data.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_TEST_METHOD_RUNS_H
+#define EG_TEST_METHOD_RUNS_H
+
+#include "runs.h"
+
+#include <engram/method.h>
+
+#include "method/chain.h"
+
+#include "own_folder.h"
+
+/* Two tasks, four clients, two rounds a task on Gaussian blobs. */
+static const char *const method_runs_text =
+    "name: t\n"
+    "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
+    "model: {name: mlp, depth: 1, width: 16}\n"
+    "scenario:\n"
+    "  kind: class-incremental\n"
+    "  clients: 4\n"
+    "  tasks: 2\n"
+    "  rounds: 2\n"
+    "  partition: {kind: iid}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+    "re_fed: {lr: 0.1}\n"
+    "runs:\n";
+
+/* The same with images. */
+static const char *const method_runs_images =
+    "name: t\n"
+    "data: {name: glyphs, train: 80, test: 20, classes: 4, "
+    "size: 8, std: 0.5}\n"
+    "model: {name: mlp, depth: 1, width: 8}\n"
+    "scenario:\n"
+    "  kind: class-incremental\n"
+    "  clients: 2\n"
+    "  tasks: 2\n"
+    "  rounds: 2\n"
+    "  partition: {kind: iid}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+    "re_fed: {size: 30, epochs: 2}\n"
+    "runs:\n";
+
+typedef struct method_outcome {
+    char hash[65];
+    double accuracy;
+} method_outcome;
+
+static inline void method_runs_write(const char *base, const char *runs)
+{
+    char text[4096];
+    int n = snprintf(text, sizeof text, "%s%s", base, runs);
+    assert_true(n > 0 && n < (int)sizeof text);
+    files_write(folder, "t.yaml", text, (size_t)n);
+}
+
+/* Runs a label to its end, as runs_run does. */
+static inline method_outcome method_runs_run(const char *label, const char *set, int workers,
+                                             int64_t stop)
+{
+    char file[FILES_PATH * 2], path[512];
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    eg_experiment *e;
+    assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
+    assert_ok(runs_run(e, folder, workers, stop, path));
+    eg_experiment_free(e);
+    method_outcome o = {.accuracy = runs_value(path, "acc_final")};
+    runs_hash(path, o.hash);
+    return o;
+}
+
+/* What a method wishes with this momentum; false: it refuses it. */
+static inline bool method_runs_agrees(const eg_method *m, double momentum, eg_agreement *out)
+{
+    const eg_train_opts train = {
+        .epochs = 1, .batch = 1, .optimizer = "sgd", .lr = 0.1, .momentum = momentum};
+    eg_parts alone = {0};
+    assert_ok(eg_parts_add(&alone, m));
+    eg_status s = eg_parts_setup(&alone, &(eg_setting){.train = &train}, true, out);
+    eg_parts_free(&alone);
+    return s == EG_OK;
+}
+
+/* What must be set for a method to run at all. */
+static inline const char *method_runs_needs(const eg_method *m)
+{
+    eg_agreement agreed;
+    return method_runs_agrees(m, 0.5, &agreed) ? "" : ", overrides: {train: {momentum: 0}}";
+}
+
+/* Outputs of a second head that a method wishes for. */
+static inline int64_t method_runs_side(const eg_method *m)
+{
+    eg_agreement agreed;
+    assert_true(method_runs_agrees(m, 0, &agreed));
+    return agreed.all.side;
+}
+
+/* Writes a run of two parts; false: they exclude each other. */
+static inline bool method_runs_pair(const char *base, const eg_method *a, const eg_method *b)
+{
+    char runs[256];
+    const char *needs = *method_runs_needs(a) ? method_runs_needs(a) : method_runs_needs(b);
+    if (method_runs_side(a) && method_runs_side(b))
+        return false;
+    snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]%s}\n", a->component.name,
+             b->component.name, needs);
+    method_runs_write(base, runs);
+    return true;
+}
+
+/* The methods there are. */
+static inline size_t method_runs_n(void)
+{
+    size_t n = 0;
+    while (eg_methods[n])
+        n++;
+    return n;
+}
+
+/* Two parts give the same bits on one worker and, stopped and resumed, on two. */
+static inline void method_runs_compose(const eg_method *a, const eg_method *b)
+{
+    if (!method_runs_pair(method_runs_text, a, b))
+        return;
+    method_outcome x = method_runs_run("pair", NULL, 1, 0);
+    method_outcome y = method_runs_run("pair", NULL, 2, 2);
+    assert_string_equal(x.hash, y.hash);
+}
+
+/* And they bear images that are cropped at random. */
+static inline void method_runs_crop(const eg_method *a, const eg_method *b)
+{
+    if (method_runs_pair(method_runs_images, a, b))
+        method_runs_run("pair", "data.crop=1", 2, 2);
+}
+
+#endif
