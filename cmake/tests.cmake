@@ -42,12 +42,18 @@ function(eg_label name)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
 endfunction()
 
+add_library(unsynced OBJECT tests/unsynced.c)
+
 # Builds one test program and registers it.
 function(eg_test source)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE src tests)
   target_link_libraries(${name} PRIVATE engram PkgConfig::CMOCKA)
+  if(NOT name MATCHES "_slow_") # some of these measure what a commit takes
+    target_link_libraries(${name} PRIVATE unsynced)
+    target_link_options(${name} PRIVATE -Wl,--wrap=fsync)
+  endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   eg_label(${name})
 endfunction()
