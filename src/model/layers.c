@@ -168,38 +168,3 @@ eg_node *eg_flatten(eg_graph *g, eg_node *x)
     int64_t n = x->shape.dim[0];
     return eg_reshape(g, x, eg_dims(n, eg_shape_size(x->shape) / n));
 }
-
-/* Two 3x3 convolutions with batch norm, and a shortcut that is projected when sizes change. */
-static eg_node *layer_basic_block(eg_graph *g, eg_params *p, const char *name, eg_node *x,
-                                  int64_t out, int64_t stride)
-{
-    if (eg_is_poison(x))
-        return x;
-    const eg_conv_layer_spec first = {.out = out, .kernel = 3, .stride = stride, .padding = 1};
-    const eg_conv_layer_spec second = {.out = out, .kernel = 3, .stride = 1, .padding = 1};
-    const eg_conv_layer_spec project = {.out = out, .kernel = 1, .stride = stride};
-    eg_node *h = eg_conv_layer(g, p, layer_tensor(name, "conv1").text, x, &first);
-    h = eg_relu(g, eg_batch_norm_layer(g, p, layer_tensor(name, "bn1").text, h));
-    h = eg_conv_layer(g, p, layer_tensor(name, "conv2").text, h, &second);
-    h = eg_batch_norm_layer(g, p, layer_tensor(name, "bn2").text, h);
-    eg_node *shortcut = x;
-    if (stride != 1 || x->shape.dim[1] != out) {
-        shortcut = eg_conv_layer(g, p, layer_tensor(name, "downsample.0").text, x, &project);
-        shortcut = eg_batch_norm_layer(g, p, layer_tensor(name, "downsample.1").text, shortcut);
-    }
-    return eg_relu(g, eg_add(g, h, shortcut));
-}
-
-eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width)
-{
-    const eg_conv_layer_spec stem = {.out = width, .kernel = 3, .stride = 1, .padding = 1};
-    eg_node *h = eg_conv_layer(g, p, "conv1", x, &stem);
-    h = eg_relu(g, eg_batch_norm_layer(g, p, "bn1", h));
-    for (int stage = 0; stage < 4; stage++)
-        for (int block = 0; block < 2; block++) {
-            char name[32];
-            snprintf(name, sizeof name, "layer%d.%d", stage + 1, block);
-            h = layer_basic_block(g, p, name, h, width << stage, stage && !block ? 2 : 1);
-        }
-    return eg_global_pool(g, h);
-}

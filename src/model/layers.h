@@ -73,8 +73,4 @@ eg_node *eg_group_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_nod
 /* [n, ...] -> [n, everything else]. */
 eg_node *eg_flatten(eg_graph *g, eg_node *x);
 
-/* The features [n, 8 width] of the ResNet-18 of 32x32 images: a 3x3 stem, four stages of two
- * basic blocks, widths doubling. */
-eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width);
-
 #endif

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "model/layers.h"
+#include "model/resnet.h"
 
 static eg_node *resnet18_thin_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
