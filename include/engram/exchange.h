@@ -21,6 +21,10 @@ typedef struct eg_bundle eg_bundle;
 eg_status eg_bundle_new(eg_bundle **out);
 void eg_bundle_free(eg_bundle *b); /* NULL is fine */
 
+/* The status of what filled a new bundle; if it is a failure, the bundle is freed:
+ * EG_TRY(eg_bundle_filled(b, fill(b))). */
+eg_status eg_bundle_filled(eg_bundle *b, eg_status filled);
+
 /* Empties it, and keeps its memory for what is added next. */
 void eg_bundle_clear(eg_bundle *b);
 

@@ -33,10 +33,8 @@ eg_status eg_worker_keep_optimizer(eg_worker *w)
         finite &= eg_worker_is_finite(eg_optimizer_slot(m->optimizer, i), m->n_params);
     if (finite)
         s = eg_learner_keep_optimizer(m, "optimizer", b);
-    if (s == EG_OK)
-        return eg_client_keep(&w->client, "optimizer", b);
-    eg_bundle_free(b);
-    return s;
+    EG_TRY(eg_bundle_filled(b, s));
+    return eg_client_keep(&w->client, "optimizer", b);
 }
 
 eg_status eg_worker_begin_optimizer(eg_worker *w)

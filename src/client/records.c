@@ -40,10 +40,8 @@ static eg_status records_keep(eg_client *c, const char *name, const float *value
     EG_TRY(eg_bundle_new(&record));
     eg_status s = values ? eg_bundle_add_flat(record, name, values, c->n_params)
                          : eg_learner_keep(model, name, record);
-    if (s == EG_OK)
-        return eg_client_keep(c, name, record);
-    eg_bundle_free(record);
-    return s;
+    EG_TRY(eg_bundle_filled(record, s));
+    return eg_client_keep(c, name, record);
 }
 
 eg_status eg_client_keep_flat(eg_client *c, const char *name, const float *values)

@@ -158,11 +158,8 @@ static eg_status worker_keep(eg_worker *w, const char *name,
 {
     eg_bundle *b;
     EG_TRY(eg_bundle_new(&b));
-    eg_status s = fill(w, b);
-    if (s == EG_OK)
-        return eg_client_keep(&w->client, name, b);
-    eg_bundle_free(b);
-    return s;
+    EG_TRY(eg_bundle_filled(b, fill(w, b)));
+    return eg_client_keep(&w->client, name, b);
 }
 
 /* The client as it is at the beginning of a turn. */

@@ -59,6 +59,13 @@ void eg_bundle_free(eg_bundle *b)
     free(b);
 }
 
+eg_status eg_bundle_filled(eg_bundle *b, eg_status filled)
+{
+    if (filled != EG_OK)
+        eg_bundle_free(b);
+    return filled;
+}
+
 void eg_bundle_clear(eg_bundle *b)
 {
     b->scalars.n = 0;

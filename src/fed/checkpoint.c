@@ -119,22 +119,16 @@ static eg_status checkpoint_put(eg_federation *f, const char *name,
 {
     eg_bundle *b;
     EG_TRY(eg_bundle_new(&b));
-    eg_status s = fill(f, b);
-    if (s == EG_OK)
-        return eg_records_put(f->records, name, b);
-    eg_bundle_free(b);
-    return s;
+    EG_TRY(eg_bundle_filled(b, fill(f, b)));
+    return eg_records_put(f->records, name, b);
 }
 
 static eg_status checkpoint_put_vector(eg_federation *f, const eg_kept_vector *v)
 {
     eg_bundle *b;
     EG_TRY(eg_bundle_new(&b));
-    eg_status s = eg_bundle_add_flat(b, v->name, v->values, f->server.n_params);
-    if (s == EG_OK)
-        return eg_records_put(f->records, v->name, b);
-    eg_bundle_free(b);
-    return s;
+    EG_TRY(eg_bundle_filled(b, eg_bundle_add_flat(b, v->name, v->values, f->server.n_params)));
+    return eg_records_put(f->records, v->name, b);
 }
 
 eg_status eg_federation_checkpoint(eg_federation *f)

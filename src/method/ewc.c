@@ -83,11 +83,7 @@ static eg_status ewc_task(void *self, eg_client *c)
     if (e->is.lambda <= 0 || c->view.left < 0)
         return EG_OK;
     EG_TRY(eg_bundle_new(&record));
-    eg_status s = ewc_consolidate(e, c, record);
-    if (s != EG_OK) {
-        eg_bundle_free(record);
-        return s;
-    }
+    EG_TRY(eg_bundle_filled(record, ewc_consolidate(e, c, record)));
     EG_TRY(eg_client_keep(c, "ewc", record));
     return ewc_recall(e, c);
 }

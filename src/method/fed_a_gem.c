@@ -228,11 +228,8 @@ static eg_status fed_a_gem_save(void *self, eg_server *s)
 {
     eg_bundle *record;
     EG_TRY(eg_bundle_new(&record));
-    eg_status status = fed_a_gem_put(self, s, record);
-    if (status == EG_OK)
-        return eg_server_keep(s, "fed_a_gem", record);
-    eg_bundle_free(record);
-    return status;
+    EG_TRY(eg_bundle_filled(record, fed_a_gem_put(self, s, record)));
+    return eg_server_keep(s, "fed_a_gem", record);
 }
 
 static eg_status fed_a_gem_begin(void *self, eg_server *s)

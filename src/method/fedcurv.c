@@ -122,11 +122,9 @@ static eg_status fedcurv_answer(void *self, eg_client *c, int exchange, eg_bundl
     for (size_t i = 0; i < c->n_params; i++)
         pull[i] = fisher[i] * c->param[i];
     EG_TRY(eg_bundle_new(&record));
-    eg_status s = fedcurv_add(record, (fedcurv_pair){fisher, pull}, c->n_params);
-    if (s == EG_OK)
-        return eg_client_keep(c, "fedcurv", record);
-    eg_bundle_free(record);
-    return s;
+    EG_TRY(eg_bundle_filled(record,
+                            fedcurv_add(record, (fedcurv_pair){fisher, pull}, c->n_params)));
+    return eg_client_keep(c, "fedcurv", record);
 }
 
 /* The sums, and who is in them: a client leaves its own term out. */
@@ -210,10 +208,8 @@ static eg_status fedcurv_save(void *self, eg_server *s)
     eg_status status = fedcurv_put(f, s, record);
     if (status == EG_OK)
         status = eg_bundle_scalar(record, "fedcurv.round", (double)f->round);
-    if (status == EG_OK)
-        return eg_server_keep(s, "fedcurv", record);
-    eg_bundle_free(record);
-    return status;
+    EG_TRY(eg_bundle_filled(record, status));
+    return eg_server_keep(s, "fedcurv", record);
 }
 
 static eg_status fedcurv_begin(void *self, eg_server *s)

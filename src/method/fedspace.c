@@ -363,11 +363,8 @@ static eg_status fedspace_save(void *self, eg_server *s)
     const fedspace_server *f = self;
     eg_bundle *record;
     EG_TRY(eg_bundle_new(&record));
-    eg_status status = eg_prototypes_write(&f->known, fedspace_name, record);
-    if (status == EG_OK)
-        return eg_server_keep(s, fedspace_name, record);
-    eg_bundle_free(record);
-    return status;
+    EG_TRY(eg_bundle_filled(record, eg_prototypes_write(&f->known, fedspace_name, record)));
+    return eg_server_keep(s, fedspace_name, record);
 }
 
 const eg_method eg_method_fedspace = {

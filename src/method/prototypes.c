@@ -139,9 +139,6 @@ eg_status eg_prototypes_keep(const eg_prototypes *p, const char *part, eg_client
 {
     eg_bundle *record;
     EG_TRY(eg_bundle_new(&record));
-    eg_status s = eg_prototypes_write(p, part, record);
-    if (s == EG_OK)
-        return eg_client_keep(c, part, record);
-    eg_bundle_free(record);
-    return s;
+    EG_TRY(eg_bundle_filled(record, eg_prototypes_write(p, part, record)));
+    return eg_client_keep(c, part, record);
 }

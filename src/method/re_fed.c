@@ -288,11 +288,8 @@ static eg_status re_fed_trained(void *self, eg_client *c)
 {
     eg_bundle *record;
     EG_TRY(eg_bundle_new(&record));
-    eg_status s = re_fed_put(self, record);
-    if (s == EG_OK)
-        return eg_client_keep(c, "re_fed", record);
-    eg_bundle_free(record);
-    return s;
+    EG_TRY(eg_bundle_filled(record, re_fed_put(self, record)));
+    return eg_client_keep(c, "re_fed", record);
 }
 
 static eg_status re_fed_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
