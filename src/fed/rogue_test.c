@@ -352,7 +352,7 @@ static void test_a_part_may_refuse_an_answer(void **state)
         for (int round = 1; round <= 2; round++) {
             snprintf(line, sizeof line,
                      "{\"event\":\"left_out\",\"round\":%d,\"client\":%d,"
-                     "\"why\":\"picky: not like that\"}",
+                     "\"why\":\"picky: not like that\",",
                      round, ROGUE);
             assert_int_equal(count(r.events, line), 1);
         }
