@@ -11,6 +11,7 @@
 #include <engram/optim.h>
 
 #include "base/base.h"
+#include "exchange/robust.h"
 #include "method/chain.h"
 #include "model/layers_text.h"
 #include "optim/server.h"
@@ -29,6 +30,7 @@ typedef enum eg_classes {
 typedef struct eg_server_opts {
     int weights; /* of "samples|uniform" */
     int bn;      /* of "average|keep" */
+    eg_robust_opts mean;
     eg_server_optimizer_opts optimizer;
     int64_t min_clients;
     int64_t interval;  /* rounds from one download to the next */

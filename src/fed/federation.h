@@ -51,6 +51,7 @@ typedef struct eg_federation {
     float *next_param, *next_state; /* the mean that will become it */
     eg_server_optimizer
         *optimizer; /* what moves the model along the mean change; NULL: nothing */
+    eg_robust *robust_param, *robust_state; /* where server.mean is no plain mean; else NULL: */
     eg_mean mean_param, mean_state;
     eg_mean unweighed_param,
         unweighed_state; /* without the parts' factors, if a part has one */
@@ -79,6 +80,15 @@ eg_status eg_federation_check_batches(const eg_federation *f);
 
 /* One round of exchanges, logged. */
 eg_status eg_federation_round(eg_federation *f);
+
+/* The mean of a round's uploads, into next_param and next_state: by server.mean, with weights
+ * and the parts' factors, in client order. */
+eg_status eg_federation_mean_open(eg_federation *f); /* the folder is there */
+void eg_federation_mean_close(eg_federation *f);
+void eg_federation_mean_begin(eg_federation *f);
+eg_status eg_federation_mean_add(eg_federation *f, int64_t client, const eg_bundle *up,
+                                 double weight);
+eg_status eg_federation_mean_get(eg_federation *f);
 
 /* Tests the model, or every client's own, on all tasks, and logs it. `round` rounds are done;
  * full: on all test samples, else on the curve's. */

@@ -111,27 +111,6 @@ static eg_status round_meet(round_state *r)
     return EG_OK;
 }
 
-static eg_status round_add(eg_federation *f, eg_mean *param, eg_mean *state,
-                           const eg_bundle *up, double weight)
-{
-    EG_TRY(eg_mean_add(param, eg_bundle_find(up, "param", NULL), weight));
-    if (f->server.n_state && f->e->server.bn == 0)
-        EG_TRY(eg_mean_add(state, eg_bundle_find(up, "state", NULL), weight));
-    return EG_OK;
-}
-
-/* Adds an upload, weighted by the parts' factors. A second mean without factors is used if all
- * are 0. */
-static eg_status round_join_mean(eg_federation *f, int64_t client, const eg_bundle *up,
-                                 double weight)
-{
-    double factor = eg_chain_weight(&f->chain, &f->server, client, up);
-    if (f->agreed.weighs)
-        EG_TRY(round_add(f, &f->unweighed_param, &f->unweighed_state, up, weight));
-    return factor > 0 ? round_add(f, &f->mean_param, &f->mean_state, up, weight * factor)
-                      : EG_OK;
-}
-
 /* What training brought: an accepted upload joins the mean. */
 static eg_status round_count(round_state *r, int64_t client, const eg_bundle *up)
 {
@@ -144,7 +123,7 @@ static eg_status round_count(round_state *r, int64_t client, const eg_bundle *up
     r->good++;
     return f->agreed.all.personal
                ? EG_OK
-               : round_join_mean(f, client, up, f->e->server.weights == 0 ? samples : 1);
+               : eg_federation_mean_add(f, client, up, f->e->server.weights == 0 ? samples : 1);
 }
 
 static eg_status round_leave_out(round_state *r, int64_t client)
@@ -234,12 +213,7 @@ static eg_status round_aggregate(eg_federation *f)
 {
     if (f->agreed.all.personal)
         return EG_OK;
-    bool weighed = f->mean_param.weight > 0;
-    EG_TRY(eg_mean_get(weighed ? &f->mean_param : &f->unweighed_param, f->next_param));
-    if (f->server.n_state && f->e->server.bn == 0)
-        EG_TRY(eg_mean_get(weighed ? &f->mean_state : &f->unweighed_state, f->next_state));
-    else if (f->server.n_state)
-        memcpy(f->next_state, f->state, f->server.n_state * sizeof *f->state);
+    EG_TRY(eg_federation_mean_get(f));
     if (f->optimizer)
         eg_server_optimizer_step(f->optimizer, f->param, f->next_param, f->next_param);
     EG_TRY(eg_chain_refine(&f->chain, &f->server, f->next_param, f->next_state));
@@ -255,10 +229,7 @@ static eg_status round_aggregate(eg_federation *f)
 static eg_status round_train(round_state *r)
 {
     eg_federation *f = r->f;
-    eg_mean_reset(&f->mean_param);
-    eg_mean_reset(&f->mean_state);
-    eg_mean_reset(&f->unweighed_param);
-    eg_mean_reset(&f->unweighed_state);
+    eg_federation_mean_begin(f);
     EG_TRY(round_meet(r));
     EG_TRY(round_exchange(r, EG_TRAINING));
     if (r->good < f->e->server.min_clients)

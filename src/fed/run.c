@@ -32,14 +32,8 @@ static eg_status run_open_model(eg_federation *f)
     EG_TRY(eg_params_alloc(p, &f->param));
     EG_TRY(eg_state_alloc(p, &f->state));
     EG_TRY(eg_start_fill(&f->e->start, f->net, f->seed, f->param, f->state));
-    EG_TRY(eg_mean_init(&f->mean_param, eg_params_length(p)));
-    EG_TRY(eg_mean_init(&f->mean_state, eg_state_length(p)));
     EG_TRY(eg_params_alloc(p, &f->next_param));
     EG_TRY(eg_state_alloc(p, &f->next_state));
-    if (f->agreed.weighs) {
-        EG_TRY(eg_mean_init(&f->unweighed_param, eg_params_length(p)));
-        EG_TRY(eg_mean_init(&f->unweighed_state, eg_state_length(p)));
-    }
     if (f->e->server.optimizer.rule != EG_SERVER_NONE)
         EG_TRY(eg_server_optimizer_new(&f->e->server.optimizer, eg_params_length(p),
                                        &f->optimizer));
@@ -108,10 +102,7 @@ static void run_close(eg_federation *f)
         close(f->lock);
     eg_cursor_free(f->cursor);
     eg_server_optimizer_free(f->optimizer);
-    eg_mean_fini(&f->mean_param);
-    eg_mean_fini(&f->mean_state);
-    eg_mean_fini(&f->unweighed_param);
-    eg_mean_fini(&f->unweighed_state);
+    eg_federation_mean_close(f);
     eg_net_free(f->net);
     eg_feed_close(&f->feed);
     for (size_t i = 0; i < f->n_vectors; i++)
@@ -291,6 +282,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
     EG_TRY(eg_run_file(f->folder_path, EG_RUN_CHECKPOINT, f->store));
     EG_TRY(run_open(f, e, how));
     EG_TRY(run_open_folder(f, how));
+    EG_TRY(eg_federation_mean_open(f));
     EG_TRY(eg_ledger_records(f->ledger, EG_SERVER, &f->records));
     if (how->resume)
         EG_TRY(eg_federation_resume(f, how->force));
