@@ -38,6 +38,9 @@ typedef struct eg_model {
     /* Records logits [n, classes] of them: a linear layer, with first values of its choice. */
     eg_node *(*head)(const void *self, eg_graph *g, eg_params *p, eg_node *features,
                      int64_t classes);
+    /* NULL, or the same for a second head, "side"; else its first values are PyTorch's. */
+    eg_node *(*side)(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                     int64_t outputs);
 } eg_model;
 
 extern const eg_model *const eg_models[]; /* NULL at the end */

@@ -12,14 +12,14 @@
 enum { SIDE = 8, PIXELS = SIDE * SIDE, IMAGES = 64 };
 
 static eg_generator *machine(const char *kind, const char *options, int64_t channels,
-                             int64_t side)
+                             int64_t side, int64_t classes)
 {
     const eg_generator_spec spec = {.kind = kind,
                                     .options = options,
                                     .channels = channels,
                                     .height = side,
                                     .width = side,
-                                    .classes = 10};
+                                    .classes = classes};
     eg_generator *m;
     assert_ok(eg_generator_new(&spec, &m));
     return m;
@@ -28,7 +28,7 @@ static eg_generator *machine(const char *kind, const char *options, int64_t chan
 /* Small enough for tests, of any kind. */
 static eg_generator *small_machine(const eg_generator_kind *kind)
 {
-    eg_generator *m = machine(kind->component.name, "width=8 lr=0.002", 1, SIDE);
+    eg_generator *m = machine(kind->component.name, "width=8 lr=0.002", 1, SIDE, 10);
     eg_generator_init(m, 3);
     return m;
 }
@@ -171,20 +171,26 @@ static void test_what_cannot_be_drawn_or_learned_is_refused(void **state)
 
 typedef struct size_case {
     const char *kind, *options;
-    int64_t channels, side, n_drawing, n_helping;
+    int64_t channels, side, classes, n_drawing, n_helping;
 } size_case;
 
 static void test_networks_have_the_published_sizes(void **state)
 {
     (void)state;
     const size_case cases[] = {
-        {"wgan-gp", "", 1, 28, 143840, 42432},     {"wgan-gp", "", 3, 32, 1068928, 663296},
-        {"wgan-gp", "width=32", 1, 28, 0, 536384}, {"wgan-gp", "width=128", 3, 32, 0, 6085888},
-        {"wgan-gp", "", 3, 64, 0, 6101248},
+        {"acgan", "", 1, 32, 10, 3664769, 701899},
+        {"acgan", "", 1, 32, 26, 3795841, 767451},
+        {"acgan", "width=32", 1, 32, 10, 1144257, 187115},
+        {"acgan", "form=cifar", 3, 32, 10, 1593888, 1663867},
+        {"wgan-gp", "", 1, 28, 10, 143840, 42432},
+        {"wgan-gp", "", 3, 32, 10, 1068928, 663296},
+        {"wgan-gp", "width=32", 1, 28, 10, 0, 536384},
+        {"wgan-gp", "width=128", 3, 32, 10, 0, 6085888},
+        {"wgan-gp", "", 3, 64, 10, 0, 6101248},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const size_case *c = &cases[i];
-        eg_generator *m = machine(c->kind, c->options, c->channels, c->side);
+        eg_generator *m = machine(c->kind, c->options, c->channels, c->side, c->classes);
         int64_t drawing = eg_params_count(m->learners[0]->table);
         int64_t helping = m->n_learners > 1 ? eg_params_count(m->learners[1]->table) : 0;
         if (c->n_drawing) {

@@ -169,7 +169,9 @@ eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features)
 
 eg_node *eg_net_side(const eg_net *net, eg_graph *g, eg_node *features)
 {
-    return eg_linear_layer(g, net->params, "side", features, net->spec.side);
+    const eg_model *m = net->model;
+    return m->side ? m->side(net->options, g, net->params, features, net->spec.side)
+                   : eg_linear_layer(g, net->params, "side", features, net->spec.side);
 }
 
 eg_node *eg_net_forward(const eg_net *net, eg_graph *g, eg_node *x)
