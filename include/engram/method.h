@@ -39,7 +39,9 @@ typedef struct eg_replay {
 /* One more exchange in every round, after training. */
 typedef struct eg_exchange {
     const char *name;
-    bool sum; /* its answers count by their sum alone, so that single ones may be hidden */
+    bool sum; /* its answers count together alone: collect is called once, for EG_SERVER, with
+                 the mean of every tensor and scalar over the accepted answers that have it, and
+                 not at all if there is none; so single answers may one day be hidden */
 } eg_exchange;
 
 /* What a part wishes of the run. */

@@ -3,7 +3,7 @@
  */
 #include "small_run.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 enum { MAX_PARAMS = 4096, CLIENTS = 4, ROUNDS = 4, BATCHES = 2 * 4 }; /* two epochs of 50 */
 
@@ -186,15 +186,69 @@ static void test_a_record_lasts_as_long_as_the_client(void **state)
     assert_string_equal(whole.hash, small_run_all(folder, r).hash);
 }
 
+static struct {
+    int64_t n_collected, n_finished;
+} asked;
+
+static eg_status secret_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    (void)options, (void)in;
+    out->exchanges[0] = (eg_exchange){.name = "secret", .sum = true};
+    return EG_OK;
+}
+
+/* 1, 2 and 3 of the first three clients; the last one's answer has another shape. */
+static eg_status secret_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
+{
+    const float values[] = {(float)c->id + 1, 0};
+    (void)self;
+    return exchange ? eg_bundle_add_flat(to, "secret.x", values, c->id == 3 ? 2 : 1) : EG_OK;
+}
+
+static eg_status secret_collect(void *self, eg_server *s, int exchange, int64_t client,
+                                const eg_bundle *from)
+{
+    size_t n;
+    (void)self, (void)s;
+    if (exchange == EG_TRAINING)
+        return EG_OK;
+    assert_int_equal(client, EG_SERVER);
+    const float *x = eg_bundle_find(from, "secret.x", &n);
+    assert_true(n == 1 && *x == 2);
+    asked.n_collected++;
+    return EG_OK;
+}
+
+static eg_status secret_finish(void *self, eg_server *s, int exchange)
+{
+    (void)self, (void)s;
+    asked.n_finished += exchange != EG_TRAINING;
+    assert_int_equal(asked.n_finished, asked.n_collected);
+    return EG_OK;
+}
+
+static void test_answers_that_count_together_are_collected_as_their_mean(void **state)
+{
+    (void)state;
+    static const eg_method secret = {
+        .component = {"secret", "", 0, NULL},
+        .setup = secret_setup,
+        .client = {.answer = secret_answer},
+        .server = {.collect = secret_collect, .finish = secret_finish},
+    };
+    memset(&asked, 0, sizeof asked);
+    small_run_all(folder, (small_run){.method = "fedavg", .after = &secret, .workers = 2});
+    assert_int_equal(asked.n_collected, ROUNDS);
+    assert_int_equal(asked.n_finished, ROUNDS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_refine_the_mean_in_order),
         cmocka_unit_test(test_trained_follows_the_last_batch),
         cmocka_unit_test(test_a_record_lasts_as_long_as_the_client),
+        cmocka_unit_test(test_answers_that_count_together_are_collected_as_their_mean),
     };
-    files_folder(folder);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    files_remove(folder);
-    return failed;
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -4,6 +4,7 @@
 #include "fed/federation.h"
 
 #include "client/classes.h"
+#include "exchange/bundle_mean.h"
 #include "fed/accept.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ typedef struct round_state {
     size_t met_step;         /* from one client's row to the next */
     eg_bundle *down;         /* what all are sent */
     int64_t good;            /* uploads that count */
+    eg_bundle_mean answers;  /* of an exchange whose answers count by their mean alone */
     double samples, loss, bytes_up, bytes_down;
 } round_state;
 
@@ -143,9 +145,25 @@ static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
         r->bytes_up += (double)eg_bundle_bytes(up);
     if (eg_accept(f, r->exchange, client, up) != EG_OK)
         return round_leave_out(r, client);
+    if (f->agreed.exchanges[r->exchange].is.sum) {
+        eg_status s = eg_bundle_mean_add(&r->answers, up);
+        return s == EG_ESHAPE ? round_leave_out(r, client) : s;
+    }
     if (trains)
         EG_TRY(round_count(r, client, up));
     return eg_chain_collect(&f->chain, &f->server, r->exchange, client, up);
+}
+
+/* What counts by its mean alone is collected once, as if it were the server's own answer. */
+static eg_status round_collect_mean(round_state *r)
+{
+    eg_bundle *mean;
+    EG_TRY(eg_bundle_new(&mean));
+    eg_status s = eg_bundle_mean_get(&r->answers, mean);
+    if (s == EG_OK)
+        s = eg_chain_collect(&r->f->chain, &r->f->server, r->exchange, EG_SERVER, mean);
+    eg_bundle_free(mean);
+    return s;
 }
 
 static void round_spend(eg_federation *f, bool trains, const eg_reply *reply)
@@ -199,6 +217,9 @@ static eg_status round_exchange(round_state *r, size_t x)
     for (int64_t i = 0; i < r->n && s == EG_OK; i++)
         s = round_take(r, i);
     f->transport->end(f->carrier);
+    if (s == EG_OK && r->answers.n > 0)
+        s = round_collect_mean(r);
+    eg_bundle_mean_fini(&r->answers);
     return s;
 }
 

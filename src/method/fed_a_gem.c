@@ -14,7 +14,7 @@
  */
 #include <engram/method.h>
 
-#include "exchange/mean.h"
+#include "base/base.h"
 #include "method/project.h"
 
 #include <math.h>
@@ -39,7 +39,6 @@ typedef struct fed_a_gem_client {
 
 typedef struct fed_a_gem_server {
     fed_a_gem is;
-    eg_mean mean;
     float *reference; /* [n_params]; NULL until there is one */
 } fed_a_gem_server;
 
@@ -189,28 +188,22 @@ static double fed_a_gem_weight(void *self, eg_server *s, int64_t client, const e
     return u_r < 0 ? -u_r / (sqrt(u_u) * sqrt(r_r)) : 0;
 }
 
+/* Takes the reference from what a bundle holds: the mean of the answers, or what was kept. */
+static eg_status fed_a_gem_take(fed_a_gem_server *a, const eg_server *s, const eg_bundle *from)
+{
+    const float *reference;
+    EG_TRY(eg_server_flat(s, from, fed_a_gem_name, &reference));
+    if (!a->reference)
+        EG_TRY(eg_alloc(s->n_params, sizeof *a->reference, &a->reference));
+    memcpy(a->reference, reference, s->n_params * sizeof *reference);
+    return EG_OK;
+}
+
 static eg_status fed_a_gem_collect(void *self, eg_server *s, int exchange, int64_t client,
                                    const eg_bundle *from)
 {
-    fed_a_gem_server *a = self;
-    (void)s, (void)client;
-    const float *gradient = eg_bundle_find(from, fed_a_gem_name, NULL);
-    return exchange == FED_A_GEM_REFERENCE && gradient ? eg_mean_add(&a->mean, gradient, 1)
-                                                       : EG_OK;
-}
-
-static eg_status fed_a_gem_finish(void *self, eg_server *s, int exchange)
-{
-    fed_a_gem_server *a = self;
-    if (exchange != FED_A_GEM_REFERENCE)
-        return EG_OK;
-    if (a->mean.weight > 0) {
-        if (!a->reference)
-            EG_TRY(eg_alloc(s->n_params, sizeof *a->reference, &a->reference));
-        EG_TRY(eg_mean_get(&a->mean, a->reference));
-    }
-    eg_mean_reset(&a->mean);
-    return EG_OK;
+    (void)client;
+    return exchange == FED_A_GEM_REFERENCE ? fed_a_gem_take(self, s, from) : EG_OK;
 }
 
 static eg_status fed_a_gem_put(const fed_a_gem_server *a, const eg_server *s, eg_bundle *to)
@@ -234,23 +227,14 @@ static eg_status fed_a_gem_save(void *self, eg_server *s)
 
 static eg_status fed_a_gem_begin(void *self, eg_server *s)
 {
-    fed_a_gem_server *a = self;
     const eg_bundle *kept;
-    const float *reference;
-    EG_TRY(eg_mean_init(&a->mean, s->n_params));
     EG_TRY(eg_server_recall(s, "fed_a_gem", &kept));
-    if (!kept || eg_bundle_n(kept) == 0)
-        return EG_OK;
-    EG_TRY(eg_server_flat(s, kept, fed_a_gem_name, &reference));
-    EG_TRY(eg_alloc(s->n_params, sizeof *a->reference, &a->reference));
-    memcpy(a->reference, reference, s->n_params * sizeof *reference);
-    return EG_OK;
+    return kept && eg_bundle_n(kept) > 0 ? fed_a_gem_take(self, s, kept) : EG_OK;
 }
 
 static void fed_a_gem_fini(void *self)
 {
     fed_a_gem_server *a = self;
-    eg_mean_fini(&a->mean);
     free(a->reference);
 }
 
@@ -271,6 +255,5 @@ const eg_method eg_method_fed_a_gem = {
                .accept = fed_a_gem_accept,
                .weight = fed_a_gem_weight,
                .collect = fed_a_gem_collect,
-               .finish = fed_a_gem_finish,
                .save = fed_a_gem_save},
 };
