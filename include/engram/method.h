@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A run names a list of parts; hooks fire in that order, and all may be NULL. A part has
- * options, a setup that is asked once, terms it records into the loss, a client half and a
- * server half.
+ * options, a setup that is asked before the first round, terms it records into the loss, a
+ * client half and a server half.
  *
  * Each half has a state of its own: a struct that begins with the part's options, zeroed behind
  * them. The server's lasts for the run. A client's lasts for one turn: one client's share of
@@ -13,7 +13,7 @@
  * A round is a list of exchanges, all of one shape: the server wants it or not and sends, the
  * client downloads and answers, the server accepts, collects and finishes. The first, number
  * EG_TRAINING, is training, of all parts. Setup may add others, numbered from 1 for the part:
- * in these every client that took part stands at the new global model, with its memory as
+ * in these every client that was chosen stands at the new global model, with its memory as
  * training left it, and only the hooks of the part that added it are called.
  */
 #ifndef EG_METHOD_H
@@ -105,10 +105,11 @@ typedef struct eg_server_half {
     /* One accepted answer, in client order. */
     eg_status (*collect)(void *self, eg_server *s, int exchange, int64_t client,
                          const eg_bundle *from);
-    /* Changes the mean before it becomes the model; s->param is still the last one. All parts
-     * in order. param [n_params], state [n_state] */
+    /* Changes the mean, as the server's optimiser left it, before it becomes the model;
+     * s->param is still the last one. All parts in order. param [n_params], state [n_state] */
     eg_status (*refine)(void *self, eg_server *s, float *param, float *state);
-    /* All answers of the exchange are in. */
+    /* All answers of the exchange are in; after training s->param is the new model. Not called
+     * for training that brought too few good uploads (server.min_clients). */
     eg_status (*finish)(void *self, eg_server *s, int exchange);
     /* The server's own model of a client, borrowed until the round ends: its tests take it, its
      * download carries it. False: it has none, the global one counts. One part at most. */
@@ -121,7 +122,8 @@ typedef struct eg_server_half {
 typedef struct eg_method {
     eg_component component; /* its size is that of the options */
     /* Says what the part wishes, which is all zero at first, and refuses what cannot work: one
-     * sentence without the part's name. */
+     * sentence without the part's name. Asked when the file is read, and when the run begins.
+     */
     eg_status (*setup)(const void *options, const eg_setting *in, eg_wishes *out);
 
     /* Records outputs [n, n_classes] from features [n, d] in place of the head's, in training
