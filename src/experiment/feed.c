@@ -183,18 +183,24 @@ eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
     return s;
 }
 
+/* Samples of one task that follow each other are filled by one call, which can fetch the next
+ * while it works on one. */
+enum { FEED_RUN = 64 };
+
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
                    float *labels)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const eg_sample *s = &samples[i];
-        const eg_table *t = &f->train[eg_scenario_task(f->scenario, s->task)->source];
-        const eg_recipe *r = rng ? f->learn[s->task] : f->judge[s->task];
+    for (int64_t i = 0, run; i < n; i += run) {
+        int64_t ids[FEED_RUN], task = samples[i].task;
+        for (run = 0; run < FEED_RUN && i + run < n && samples[i + run].task == task; run++)
+            ids[run] = samples[i + run].id;
+        const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
+        const eg_recipe *r = rng ? f->learn[task] : f->judge[task];
         int64_t rows = eg_recipe_fan(r);
-        eg_recipe_fill(r, t, &s->id, 1, rng, x);
-        for (int64_t k = 0; k < rows; k++)
-            *labels++ = (float)(f->fan * t->y[s->id] + k);
-        x += (size_t)rows * f->sample;
+        eg_recipe_fill(r, t, ids, (size_t)run, rng, x);
+        for (int64_t k = 0; k < run * rows; k++)
+            *labels++ = (float)(f->fan * t->y[ids[k / rows]] + k % rows);
+        x += (size_t)(run * rows) * f->sample;
     }
 }
 
