@@ -5,7 +5,7 @@
 
 #include "experiment/sections.h"
 #include "experiment/settings.h"
-#include "io/config.h"
+#include "io/yaml.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ eg_status eg_apply_text(const eg_yaml *y, const eg_yaml_node *node, char out[EG_
     size_t used = 0;
     for (const eg_yaml_node *c = list ? node->child : node; c; c = list ? c->next : NULL) {
         const char *text;
-        EG_TRY(eg_config_text(y, c, &text));
+        EG_TRY(eg_yaml_text(y, c, &text));
         int n = snprintf(out + used, EG_OPT_TEXT_SIZE - used, "%s%s%s",
                          list && used == 0 ? "[" : "", text,
                          !list     ? ""
@@ -42,7 +42,7 @@ static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_n
     if (o && o->type == EG_OPT_IS_LIST)
         EG_TRY(eg_apply_text(y, node, list));
     else
-        EG_TRY(eg_config_text(y, node, &text));
+        EG_TRY(eg_yaml_text(y, node, &text));
     return eg_yaml_blame(y, node, eg_experiment_set(e, key, text));
 }
 
@@ -76,7 +76,7 @@ static eg_status apply_source(eg_experiment *e, const eg_yaml *y, const eg_yaml_
     const char *text;
     if (!name)
         return eg_yaml_fail(y, node, EG_EINVAL, "data: the key 'name' is missing");
-    EG_TRY(eg_config_text(y, name, &text));
+    EG_TRY(eg_yaml_text(y, name, &text));
     EG_TRY(eg_yaml_blame(y, name, eg_experiment_add_source(e, text)));
     return node == name ? EG_OK : apply_mapping(e, y, node, "data", name);
 }

@@ -6,7 +6,7 @@
  */
 #include "experiment/apply.h"
 #include "experiment/settings.h"
-#include "io/config.h"
+#include "io/yaml.h"
 
 #include <stdio.h>
 #include <string.h>

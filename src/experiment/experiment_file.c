@@ -7,7 +7,7 @@
 #include "experiment/settings.h"
 #include "experiment/sweep.h"
 
-#include "io/config.h"
+#include "io/yaml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

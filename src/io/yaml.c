@@ -300,3 +300,12 @@ eg_status eg_yaml_blame(const eg_yaml *y, const eg_yaml_node *at, eg_status code
 {
     return eg_blame(code, "%s:%d:%d", y->name, at->line, at->column);
 }
+
+eg_status eg_yaml_text(const eg_yaml *y, const eg_yaml_node *node, const char **out)
+{
+    if (node->type != EG_YAML_SCALAR)
+        return eg_yaml_fail(y, node, EG_EINVAL, "%s: a value is wanted, not a %s",
+                            node->key ? node->key : "entry", eg_yaml_type_name(node->type));
+    *out = node->text;
+    return EG_OK;
+}

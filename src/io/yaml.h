@@ -40,6 +40,9 @@ const char *eg_yaml_name(const eg_yaml *y);
 /* The child with this key, dashes counting as underscores; NULL if there is none. */
 const eg_yaml_node *eg_yaml_get(const eg_yaml_node *mapping, const char *key);
 
+/* The text of a scalar node, borrowed from y; of any other the error names key and place. */
+eg_status eg_yaml_text(const eg_yaml *y, const eg_yaml_node *node, const char **out);
+
 /* "mapping", "sequence" or "text". */
 const char *eg_yaml_type_name(eg_yaml_type type);
 

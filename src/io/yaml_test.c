@@ -1,7 +1,7 @@
-/* yaml_test.c - the tree, its places, what is refused, and option tables set from it.
+/* yaml_test.c - the tree, its places, what is refused, and the texts in it.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "io/config.h"
+#include "io/yaml.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -60,46 +60,19 @@ static void test_what_is_refused_says_where(void **state)
     assert_fails(eg_yaml_parse("t.yaml", "a: \"x\\0y\"\n", 10, &y), EG_EFORMAT, "zero byte");
 }
 
-typedef struct options {
-    double rate;
-    int64_t clients;
-    bool fast;
-} options;
-
-// clang-format off
-static const eg_opt rows[] = {
-    EG_OPT_REAL(options, rate, 0.5, 0, 1, "a rate"),
-    EG_OPT_INT(options, clients, 10, 1, 100, "a count"),
-    EG_OPT_BOOL(options, fast, 0, "a switch"),
-    EG_OPT_END,
-};
-// clang-format on
-
-static eg_status apply(const char *text, options *o)
-{
-    eg_yaml *y;
-    eg_opts_init(rows, o);
-    EG_TRY(parse(text, &y));
-    eg_status status =
-        eg_config_apply(y, eg_yaml_root(y), rows, o, (const char *const[]){"kind", NULL});
-    eg_yaml_free(y);
-    return status;
-}
-
-static void test_mapping_sets_an_option_table(void **state)
+static void test_a_value_that_is_no_text_is_refused(void **state)
 {
     (void)state;
-    options o;
-    assert_ok(apply("kind: x\nrate: 0.25\nfast: true\n", &o));
-    assert_near(o.rate, 0.25, 0);
-    assert_int_equal(o.clients, 10);
-    assert_true(o.fast);
-    assert_fails(apply("rte: 1\n", &o), EG_ENOENT, "t.yaml:1:6: there is no option 'rte'");
-    assert_fails(apply("clients: 101\n", &o), EG_EINVAL,
-                 "t.yaml:1:10: clients: 101 is outside");
-    assert_fails(apply("clients: 1.5\n", &o), EG_EINVAL, "not a whole number");
-    assert_fails(apply("rate: [1]\n", &o), EG_EINVAL, "t.yaml:1:7: rate: a value is wanted");
-    assert_fails(apply("rate: nan\n", &o), EG_EINVAL, "not a number");
+    eg_yaml *y;
+    const char *text;
+    assert_ok(parse("rate: 0.25\nlist: [1]\nmap: {a: 1}\n", &y));
+    const eg_yaml_node *rate = eg_yaml_root(y)->child, *list = rate->next;
+    assert_ok(eg_yaml_text(y, rate, &text));
+    assert_string_equal(text, "0.25");
+    assert_fails(eg_yaml_text(y, list, &text), EG_EINVAL,
+                 "t.yaml:2:7: list: a value is wanted");
+    assert_fails(eg_yaml_text(y, list->next, &text), EG_EINVAL, "not a mapping");
+    eg_yaml_free(y);
 }
 
 int main(void)
@@ -108,7 +81,7 @@ int main(void)
         cmocka_unit_test(test_tree_keeps_order_types_and_places),
         cmocka_unit_test(test_empty_document_is_an_empty_mapping),
         cmocka_unit_test(test_what_is_refused_says_where),
-        cmocka_unit_test(test_mapping_sets_an_option_table),
+        cmocka_unit_test(test_a_value_that_is_no_text_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  */
 #include "scenario/spec.h"
 
-#include "io/config.h"
+#include "io/yaml.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
@@ -142,7 +142,7 @@ static eg_status spec_set_node(eg_spec *spec, const eg_yaml *y, const eg_yaml_no
 {
     const char *text = NULL;
     char name[128];
-    EG_TRY(eg_config_text(y, node, &text));
+    EG_TRY(eg_yaml_text(y, node, &text));
     snprintf(name, sizeof name, "%s%s", prefix, node->key);
     return eg_yaml_blame(y, node, eg_spec_set(spec, name, text));
 }
@@ -188,7 +188,7 @@ static eg_status spec_read_validation(eg_spec *spec, const eg_yaml *y, const eg_
     char *end;
     if (!share)
         return EG_OK;
-    EG_TRY(eg_config_text(y, share, &text));
+    EG_TRY(eg_yaml_text(y, share, &text));
     double value = strtod(text, &end);
     if (end == text || *end)
         return eg_yaml_fail(y, share, EG_EINVAL, "validation: '%s' is not a number", text);
@@ -202,7 +202,7 @@ static eg_status spec_add_data(eg_spec *spec, const eg_yaml *y, const eg_yaml_no
     if (!name)
         return eg_yaml_fail(y, node, EG_EINVAL, "data: the key 'name' is missing");
     EG_TRY(spec_read_validation(spec, y, node));
-    EG_TRY(eg_config_text(y, name, &text));
+    EG_TRY(eg_yaml_text(y, name, &text));
     EG_TRY(eg_grow(&spec->data, spec->n_data, &spec->cap_data, sizeof *spec->data));
     if (!(spec->data[spec->n_data] = strdup(text)))
         return eg_fail(EG_ENOMEM, "out of memory");

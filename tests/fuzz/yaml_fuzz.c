@@ -1,7 +1,9 @@
 /* yaml_fuzz.c - the configuration reader on arbitrary bytes: it may refuse, never crash.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "io/config.h"
+#include <engram/opt.h>
+
+#include "io/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -31,11 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         return 0;
     options o;
     eg_opts_init(rows, &o);
-    const eg_yaml_node *root = eg_yaml_root(y);
-    (void)eg_config_apply(y, root, rows, &o, NULL);
-    for (const eg_yaml_node *c = root->child; c; c = c->next)
-        if (c->key)
-            (void)eg_config_set(y, c, rows, &o);
+    const char *text;
+    for (const eg_yaml_node *c = eg_yaml_root(y)->child; c; c = c->next)
+        if (c->key && eg_yaml_text(y, c, &text) == EG_OK)
+            (void)eg_yaml_blame(y, c, eg_opts_set(rows, &o, c->key, text));
     eg_yaml_free(y);
     return 0;
 }
