@@ -47,7 +47,7 @@ static const char *const method_runs_images =
 
 typedef struct method_outcome {
     char hash[65];
-    double accuracy;
+    double accuracy, train_seconds;
 } method_outcome;
 
 static inline void method_runs_write(const char *base, const char *runs)
@@ -68,7 +68,8 @@ static inline method_outcome method_runs_run(const char *label, const char *set,
     assert_ok(eg_experiment_load(file, label, set ? 1 : 0, &set, &e));
     assert_ok(runs_run(e, folder, workers, stop, path));
     eg_experiment_free(e);
-    method_outcome o = {.accuracy = runs_value(path, "acc_final")};
+    method_outcome o = {.accuracy = runs_value(path, "acc_final"),
+                        .train_seconds = runs_value(path, "train_seconds")};
     runs_hash(path, o.hash);
     return o;
 }
