@@ -37,8 +37,8 @@ int eg_cli_failed(void);
 int eg_cli_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* For what a word of the call named or set: unknown or out of range, it is a wrong call (2);
- * what this machine or memory lacks is a failure (1). */
+/* The exit code for a bad argument, after saying what is wrong: 2 if it is unknown or out of
+ * range, 1 if this machine lacks it. */
 int eg_cli_refused(const char *verb, eg_status s);
 
 /* Prints all verbs; one of them with its options, false if there is no such verb. */

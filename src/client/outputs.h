@@ -6,8 +6,8 @@
 
 #include "client/worker.h"
 
-/* Inputs [n, n_tasks] that say which tasks a row may be of: as far as is known without being
- * told, and in a test of task-IL. They are there only if a part makes outputs. */
+/* Plan inputs [n, n_tasks], 1 where a row may be of the task: OPEN with the task hidden, TOLD
+ * in task-IL tests. They are there only if a part makes outputs. */
 #define EG_OUTPUTS_OPEN "open tasks"
 #define EG_OUTPUTS_TOLD "told tasks"
 /* The same for rows apart from the batch: [n_tasks], one for all of them. */

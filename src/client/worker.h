@@ -101,9 +101,12 @@ eg_status eg_worker_train(eg_worker *w);
 eg_status eg_worker_open_network(eg_worker *w);
 eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch);
 
-/* optimizer.c: of the experiment; at a turn's beginning fresh, or as the client kept it. */
+/* optimizer.c. Creates the optimiser that the experiment names. */
 eg_status eg_worker_open_optimizer(eg_worker *w);
+/* At the beginning of a turn: resets it, or restores what the client kept of it, and sets the
+ * round's step size. */
 eg_status eg_worker_begin_optimizer(eg_worker *w);
+/* Keeps its state as a record of the client when train.optimizer_state is keep. */
 eg_status eg_worker_keep_optimizer(eg_worker *w);
 
 /* True if all n values are finite. What is not must not be kept: the client would never

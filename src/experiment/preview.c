@@ -40,7 +40,7 @@ eg_status eg_labels_load(const eg_dataset *set, const void *options, const eg_or
     return s;
 }
 
-/* True when a data set's options are those it has of itself: published counts are of that. */
+/* True if the data set has its default options, which the published counts are for. */
 static bool preview_is_plain(const eg_dataset *set, const void *options)
 {
     void *plain;
