@@ -3,7 +3,7 @@
  */
 #include "small_run.h"
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 /* The round each client trained in last, -1: none; and how often it began from which model. */
 static struct {
@@ -52,8 +52,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_client_that_missed_the_model_takes_it_later),
     };
-    files_folder(folder);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    files_remove(folder);
-    return failed;
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -10,21 +10,7 @@
 
 #include <engram/report.h>
 
-static char folder[FILES_PATH];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
+#include "own_folder.h"
 
 static const fixture plain = {.name = "glyphs-demo",
                               .label = "er",
@@ -473,7 +459,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return write_pages(argv[1]);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_page_of_one_run_has_every_chart),
         TEST(test_numbers_of_the_matrix_can_be_read),

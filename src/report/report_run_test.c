@@ -7,6 +7,8 @@
 #include "report/run.h"
 #include "runs.h"
 
+#include "own_folder.h"
+
 static const fixture plain = {.name = "demo",
                               .label = "er",
                               .seed = 3,
@@ -15,22 +17,6 @@ static const fixture plain = {.name = "demo",
                               .clients = 8,
                               .chosen = 4,
                               .keep = 0.6};
-
-static char folder[FILES_PATH];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
-}
 
 static void test_run_folder_is_read_whole(void **state)
 {
@@ -158,7 +144,7 @@ static void test_every_metric_is_in_the_summary(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_run_folder_is_read_whole),
         TEST(test_without_a_server_clients_are_averaged),

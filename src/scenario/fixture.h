@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,30 @@ static inline eg_status fixture_new(const char *words, uint64_t seed, const eg_l
         status = eg_scenario_new(spec, seed, labels, 1, out);
     eg_spec_free(spec);
     return status;
+}
+
+/* The scenario folder/name.yaml with the published labels of its data, l [n]. */
+static inline eg_scenario *fixture_file(const char *folder, const char *name, uint64_t seed,
+                                        eg_labels l[8], size_t *n)
+{
+    char path[256];
+    eg_spec *spec;
+    eg_scenario *s;
+    snprintf(path, sizeof path, "%s/%s.yaml", folder, name);
+    EG_ASSERT(EG_OK == eg_spec_load(path, &spec));
+    *n = eg_spec_n_data(spec);
+    EG_ASSERT(*n <= 8);
+    for (size_t i = 0; i < *n; i++)
+        EG_ASSERT(EG_OK == eg_labels_published(eg_spec_data(spec, i), &l[i]));
+    EG_ASSERT(EG_OK == eg_scenario_new(spec, seed, l, *n, &s));
+    eg_spec_free(spec);
+    return s;
+}
+
+static inline void fixture_free_labels(eg_labels *l, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        eg_labels_free(&l[i]);
 }
 
 #endif

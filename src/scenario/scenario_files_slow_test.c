@@ -6,27 +6,7 @@
 
 #include <stdio.h>
 
-static eg_scenario *build_file(const char *name, uint64_t seed, eg_labels l[8], size_t *n)
-{
-    char path[256];
-    eg_spec *spec;
-    eg_scenario *s;
-    snprintf(path, sizeof path, "experiments/scenarios/%s.yaml", name);
-    assert_ok(eg_spec_load(path, &spec));
-    *n = eg_spec_n_data(spec);
-    assert_true(*n <= 8);
-    for (size_t i = 0; i < *n; i++)
-        assert_ok(eg_labels_published(eg_spec_data(spec, i), &l[i]));
-    assert_ok(eg_scenario_new(spec, seed, l, *n, &s));
-    eg_spec_free(spec);
-    return s;
-}
-
-static void free_labels(eg_labels *l, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        eg_labels_free(&l[i]);
-}
+static const char folder[] = "experiments/scenarios";
 
 static void test_published_scenarios_have_their_size(void **state)
 {
@@ -66,7 +46,7 @@ static void test_published_scenarios_have_their_size(void **state)
         eg_labels l[8];
         size_t n;
         int64_t chosen;
-        eg_scenario *s = build_file(rows[i].name, 0, l, &n);
+        eg_scenario *s = fixture_file(folder, rows[i].name, 0, l, &n);
         eg_cursor *c;
         eg_proof p;
         assert_int_equal(eg_scenario_n_clients(s), rows[i].clients);
@@ -80,7 +60,7 @@ static void test_published_scenarios_have_their_size(void **state)
         assert_int_equal(p.strays + p.twice + p.mislabelled, 0);
         eg_cursor_free(c);
         eg_scenario_free(s);
-        free_labels(l, n);
+        fixture_free_labels(l, n);
     }
 }
 
@@ -94,12 +74,12 @@ static void test_every_file_has_its_pinned_digest(void **state)
     for (; fscanf(f, "%64s %127s", want, name) == 2; rows++) {
         eg_labels l[8];
         size_t n;
-        eg_scenario *s = build_file(name, 0, l, &n);
+        eg_scenario *s = fixture_file(folder, name, 0, l, &n);
         assert_ok(eg_scenario_digest(s, got));
         if (strcmp(got, want) != 0)
             fail_msg("%s: %s, pinned is %s", name, got, want);
         eg_scenario_free(s);
-        free_labels(l, n);
+        fixture_free_labels(l, n);
     }
     fclose(f);
     assert_true(rows >= 60);

@@ -7,29 +7,6 @@
 
 #include <stdio.h>
 
-static eg_scenario *build_file(const char *folder, const char *name, uint64_t seed,
-                               eg_labels l[8], size_t *n)
-{
-    char path[256];
-    eg_spec *spec;
-    eg_scenario *s;
-    snprintf(path, sizeof path, "%s/%s.yaml", folder, name);
-    assert_ok(eg_spec_load(path, &spec));
-    *n = eg_spec_n_data(spec);
-    assert_true(*n <= 8);
-    for (size_t i = 0; i < *n; i++)
-        assert_ok(eg_labels_published(eg_spec_data(spec, i), &l[i]));
-    assert_ok(eg_scenario_new(spec, seed, l, *n, &s));
-    eg_spec_free(spec);
-    return s;
-}
-
-static void free_labels(eg_labels *l, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        eg_labels_free(&l[i]);
-}
-
 static void assert_pins(const char *folder, int step)
 {
     char path[256], name[128], want[65], got[65];
@@ -41,12 +18,12 @@ static void assert_pins(const char *folder, int step)
         size_t n;
         if (i % step != 0)
             continue;
-        eg_scenario *s = build_file(folder, name, 0, l, &n);
+        eg_scenario *s = fixture_file(folder, name, 0, l, &n);
         assert_ok(eg_scenario_digest(s, got));
         if (strcmp(got, want) != 0)
             fail_msg("%s: %s, pinned is %s", name, got, want);
         eg_scenario_free(s);
-        free_labels(l, n);
+        fixture_free_labels(l, n);
     }
     fclose(f);
 }
