@@ -65,6 +65,17 @@ void eg_run_folder_free(eg_run_folder *f)
     free(f);
 }
 
+/* Writes the settings, with the program that resolved them in a comment before. */
+static eg_status run_create_config(const char *path, const char *config)
+{
+    char head[128];
+    int n = snprintf(head, sizeof head, "# engram %s%s%s\n", eg_version(),
+                     *eg_commit() ? ", commit " : "", eg_commit());
+    EG_ASSERT(n > 0 && n < (int)sizeof head);
+    const eg_bytes parts[] = {{head, (size_t)n}, {config, strlen(config)}};
+    return eg_file_create(path, parts, 2);
+}
+
 /* Makes a folder with config.yaml and an empty metrics.jsonl in it, on disk. */
 static eg_status run_fill(const char *folder, const char *config)
 {
@@ -74,7 +85,7 @@ static eg_status run_fill(const char *folder, const char *config)
     if (status == EG_OK)
         status = run_join(folder, EG_RUN_METRICS, &paths[1]);
     if (status == EG_OK)
-        status = eg_file_create(paths[0], &(eg_bytes){config, strlen(config)}, 1);
+        status = run_create_config(paths[0], config);
     if (status == EG_OK)
         status = eg_file_create(paths[1], NULL, 0);
     if (status == EG_OK)

@@ -173,7 +173,10 @@ static void test_folder_is_named_and_made_once(void **state)
     assert_fails(eg_run_folder_open(path, 0, &none), EG_ENOENT, "metrics.jsonl");
     assert_ok(eg_run_folder_new(path, "name: demo\n", &f));
     assert_string_equal(eg_run_folder_name(f), path);
-    assert_file(path, "config.yaml", "name: demo\n");
+    char config[128];
+    snprintf(config, sizeof config, "# engram %s%s%s\nname: demo\n", eg_version(),
+             *eg_commit() ? ", commit " : "", eg_commit());
+    assert_file(path, "config.yaml", config);
     assert_file(path, "metrics.jsonl", "");
     assert_fails(eg_run_folder_new(path, "", &none), EG_EINVAL, "is there already");
     assert_null(none);
