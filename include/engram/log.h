@@ -18,6 +18,7 @@ extern "C" {
 #define EG_RUN_METRICS    "metrics.jsonl"     /* the source of truth: one event a line */
 #define EG_RUN_ROUNDS     "rounds.csv"        /* made of the events at the end */
 #define EG_RUN_ACCURACY   "accuracy.csv"      /* likewise */
+#define EG_RUN_CLASSES    "classes.csv"       /* likewise: the server's model class by class */
 #define EG_RUN_SUMMARY    "summary.json"      /* likewise, and the last of them */
 #define EG_RUN_MODEL      "model.safetensors" /* the server's model at the end */
 #define EG_RUN_CHECKPOINT "checkpoint"        /* a folder: what a resumed run needs */

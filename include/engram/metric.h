@@ -33,6 +33,10 @@ void eg_record_learned(eg_record *r, int64_t task, int64_t period);
  * (-1) or a client. */
 void eg_record_enter(eg_record *r, int64_t who, int64_t task, int64_t correct, int64_t n);
 
+/* Enters into the newest row how the server's model did on the distinct test images of all
+ * classes met: a class that several tasks share counts once. */
+void eg_record_enter_seen(eg_record *r, int64_t correct, int64_t n);
+
 /* Enters into the newest row how many training samples a client has met so far. */
 void eg_record_met(eg_record *r, int64_t client, int64_t samples);
 
@@ -62,6 +66,8 @@ bool eg_record_mean(const eg_record *r, int64_t row, int64_t who, double *out);
 
 /* All test samples of the row in one: right ones over all. */
 bool eg_record_pooled(const eg_record *r, int64_t row, int64_t who, double *out);
+/* What eg_record_enter_seen entered; false, and 0, if nothing was. */
+bool eg_record_seen(const eg_record *r, int64_t row, double *out);
 int64_t eg_record_samples(const eg_record *r, int64_t row, int64_t client); /* met */
 
 typedef struct eg_metric {

@@ -40,8 +40,8 @@ eg_status eg_worker_open_test(eg_worker *w)
     return eg_program_new(test_record, w, TEST_PLANS, &w->test);
 }
 
-/* Counts the right answers of a plan that has run. */
-static void test_count(const eg_worker *w, const eg_plan *plan, const eg_exam *exam,
+/* Counts the right answers of a plan that has run on rows from `at` on; -1 is no answer. */
+static void test_count(const eg_worker *w, const eg_plan *plan, const eg_exam *exam, int64_t at,
                        int64_t rows, eg_score *out)
 {
     int64_t classes = eg_scenario_n_classes(w->feed->scenario);
@@ -49,9 +49,12 @@ static void test_count(const eg_worker *w, const eg_plan *plan, const eg_exam *e
     const float *in_task = eg_plan_output(plan, "logits in task");
     in_task = in_task ? in_task : logits;
     for (int64_t i = 0; i < rows; i++, logits += classes, in_task += classes) {
-        out->right +=
-            (!exam->allowed || exam->n_allowed) &&
-            eg_predict(logits, classes, exam->allowed, exam->n_allowed) == w->truth[i];
+        int32_t answer = exam->allowed && exam->n_allowed == 0
+                             ? -1
+                             : eg_predict(logits, classes, exam->allowed, exam->n_allowed);
+        out->right += answer == w->truth[i];
+        if (exam->answers)
+            exam->answers[at + i] = answer;
         out->right_in_task +=
             eg_predict(in_task, classes, exam->classes, exam->n_classes) == w->truth[i];
     }
@@ -75,7 +78,7 @@ eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
             eg_feed_test(w->feed, exam->task, exam->ids + at, rows, x, w->truth);
         eg_outputs_ask(w, plan, exam, rows);
         EG_TRY(eg_plan_run(plan));
-        test_count(w, plan, exam, rows, out);
+        test_count(w, plan, exam, at, rows, out);
     }
     return EG_OK;
 }

@@ -140,6 +140,7 @@ typedef struct eg_exam {
     const int64_t *ids;
     const int32_t *classes;
     const int32_t *allowed; /* NULL: all */
+    int32_t *answers;       /* [n] what it answers over the allowed classes; NULL: not wanted */
 } eg_exam;
 
 /* How many are right over the allowed classes (class-IL), and among the task's own (task-IL).

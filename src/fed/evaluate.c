@@ -13,14 +13,15 @@
 
 typedef struct evaluation {
     eg_federation *f;
-    int64_t limit;    /* test samples a task; 0: all */
-    bool met;         /* on the clients' cumulative test sets */
-    bool uploads;     /* what clients uploaded */
-    int64_t round;    /* rounds done */
-    int64_t period;   /* of the run so far */
-    eg_point *models; /* [clients]: the server's own of them; NULL: it has none */
-    eg_score *scores; /* [tasks], or [clients, tasks]; n < 0: not tested */
-    eg_score *held;   /* likewise, on samples held out of training; NULL: there are none */
+    int64_t limit;     /* test samples a task; 0: all */
+    bool met;          /* on the clients' cumulative test sets */
+    bool uploads;      /* what clients uploaded */
+    int64_t round;     /* rounds done */
+    int64_t period;    /* of the run so far */
+    eg_point *models;  /* [clients]: the server's own of them; NULL: it has none */
+    eg_score *scores;  /* [tasks], or [clients, tasks]; n < 0: not tested */
+    int32_t **answers; /* [tasks] the server's on each task's test samples; NULL: not wanted */
+    eg_score *held;    /* likewise, on samples held out of training; NULL: there are none */
 } evaluation;
 
 /* Whether clients have models of their own: kept by themselves, or made by the server. */
@@ -100,6 +101,10 @@ static eg_status evaluate_exam(evaluation *j, eg_worker *w, int64_t who, eg_exam
         exam.ids = ids;
         out->n = -1;
     }
+    if (status == EG_OK && j->answers && !exam.held_out) {
+        status = eg_alloc((size_t)exam.n, sizeof *exam.answers, &exam.answers);
+        j->answers[exam.task] = exam.answers;
+    }
     if (status == EG_OK && exam.n)
         status = eg_worker_test(w, model->param, model->state, &exam, out);
     free(allowed);
@@ -175,6 +180,9 @@ static eg_status evaluate_models(evaluation *j)
 
 static void evaluate_free(evaluation *j)
 {
+    for (int64_t t = 0; j->answers && t < j->f->feed.n_tasks; t++)
+        free(j->answers[t]);
+    free(j->answers);
     free(j->models);
     free(j->scores);
     free(j->held);
@@ -273,6 +281,8 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
     evaluation j = {
         .f = f, .limit = full ? 0 : f->e->eval.samples, .period = evaluate_period(f, round)};
     eg_status s = evaluate_alloc(&j, n_who, f->e->data.validation > 0);
+    if (s == EG_OK && task_end && full && !own)
+        s = eg_alloc((size_t)f->feed.n_tasks, sizeof *j.answers, &j.answers);
     if (s == EG_OK)
         s = evaluate_models(&j);
     if (s == EG_OK)
@@ -288,6 +298,8 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
                                           .full = full,
                                           .met = -1});
     }
+    if (s == EG_OK && j.answers)
+        s = eg_federation_log_seen(f, round, j.answers);
     if (s == EG_OK) {
         f->accuracy = sum / (double)n_who;
         f->validation = evaluate_validation(&j, n_who, round);

@@ -94,6 +94,10 @@ eg_status eg_federation_mean_get(eg_federation *f);
  * full: on all test samples, else on the curve's. */
 eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end, bool full);
 
+/* seen.c: logs what the server's model takes for what among the classes met so far. answers
+ * [tasks]: what it answered on each task's test samples. */
+eg_status eg_federation_log_seen(eg_federation *f, int64_t round, int32_t *const *answers);
+
 /* Tests what each client uploaded in the last of `round` rounds on the client's own tasks, and
  * logs it, if eval.local asks for it behind this one. */
 eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round);

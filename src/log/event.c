@@ -112,6 +112,32 @@ static eg_status event_eval(eg_fields *f, void *event)
     return eg_field_int(eg_optional(f), "met", 0, event_most, &e->met);
 }
 
+/* What a reader relies on: whole cells, in order, none twice and none empty. */
+static eg_status event_check_cells(const eg_confusion_event *e, int64_t classes)
+{
+    if (e->n_cells % 3)
+        return eg_fail(EG_EFORMAT, "cells: %zu numbers, which are no threes", e->n_cells);
+    for (size_t i = 0; i < e->n_cells; i += 3) {
+        const int64_t *cell = e->cells + i, *last = i ? cell - 3 : cell;
+        bool after = i == 0 || cell[0] > last[0] || (cell[0] == last[0] && cell[1] > last[1]);
+        if (!after || cell[0] >= classes || cell[1] >= classes || cell[2] == 0)
+            return eg_fail(EG_EFORMAT,
+                           "cells: %lld, %lld, %lld cannot be number %zu of %lld "
+                           "classes",
+                           (long long)cell[0], (long long)cell[1], (long long)cell[2],
+                           i / 3 + 1, (long long)classes);
+    }
+    return EG_OK;
+}
+
+static eg_status event_confusion(eg_fields *f, void *event)
+{
+    eg_confusion_event *e = event;
+    EG_TRY(eg_field_int(f, "round", 0, event_last_round(f), &e->round));
+    EG_TRY(eg_field_int_list(f, "cells", 0, INT64_C(1) << 40, &e->cells, &e->n_cells));
+    return event_check_cells(e, f->run ? f->run->classes : INT64_MAX);
+}
+
 static eg_status event_note(eg_fields *f, void *event)
 {
     eg_note_event *e = event;
@@ -172,6 +198,7 @@ static eg_status event_end(eg_fields *f, void *event)
 const eg_event_kind eg_event_start = {"start", event_start};
 const eg_event_kind eg_event_round = {"round", event_round};
 const eg_event_kind eg_event_eval = {"eval", event_eval};
+const eg_event_kind eg_event_confusion = {"confusion", event_confusion};
 const eg_event_kind eg_event_note = {"note", event_note};
 const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
 const eg_event_kind eg_event_skipped = {"skipped", event_skipped};

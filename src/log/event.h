@@ -57,6 +57,14 @@ typedef struct eg_eval_event {
     const int64_t *correct_validation; /* [n_tasks], right ones of them */
 } eg_eval_event;
 
+/* What the server's model takes for what, over the distinct test images of all classes met. */
+typedef struct eg_confusion_event {
+    int64_t round;
+    const int64_t *cells; /* [n_cells], three of each cell that is not 0: the true class, the
+                           * answer, how many; by class, then by answer */
+    size_t n_cells;
+} eg_confusion_event;
+
 /* The run ends before its last round, since validation has not become better for long. */
 typedef struct eg_stop_event {
     int64_t round, best_round;
@@ -107,7 +115,7 @@ typedef struct eg_event_kind {
 } eg_event_kind;
 
 extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
-    eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
+    eg_event_confusion, eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
     eg_event_stop, eg_event_forced, eg_event_end;
 
 #endif

@@ -61,6 +61,17 @@ static eg_status events_eval(eg_events *e, eg_fields *f)
     return EG_OK;
 }
 
+static eg_status events_confusion(eg_events *e, eg_fields *f)
+{
+    eg_confusion_event event = {0};
+    EG_TRY(eg_event_confusion.fields(f, &event));
+    EG_TRY(events_in_order(event.round,
+                           e->n_confusion ? e->confusion[e->n_confusion - 1].round : 0, false));
+    EG_TRY(eg_grow(&e->confusion, e->n_confusion, &e->cap_confusion, sizeof event));
+    e->confusion[e->n_confusion++] = event;
+    return EG_OK;
+}
+
 static eg_status events_note(eg_events *e, eg_fields *f)
 {
     eg_note_event event = {0};
@@ -115,11 +126,11 @@ static const struct {
     const eg_event_kind *kind;
     eg_status (*take)(eg_events *e, eg_fields *f);
 } events_kinds[] = {
-    {&eg_event_start, events_start},       {&eg_event_round, events_round},
-    {&eg_event_eval, events_eval},         {&eg_event_note, events_note},
-    {&eg_event_left_out, events_left_out}, {&eg_event_skipped, events_skipped},
-    {&eg_event_stop, events_stop},         {&eg_event_forced, events_forced},
-    {&eg_event_end, events_end},
+    {&eg_event_start, events_start},     {&eg_event_round, events_round},
+    {&eg_event_eval, events_eval},       {&eg_event_confusion, events_confusion},
+    {&eg_event_note, events_note},       {&eg_event_left_out, events_left_out},
+    {&eg_event_skipped, events_skipped}, {&eg_event_stop, events_stop},
+    {&eg_event_forced, events_forced},   {&eg_event_end, events_end},
 };
 
 static eg_status events_take(eg_events *e, const eg_json *object)
@@ -243,6 +254,7 @@ void eg_events_free(eg_events *e)
         return;
     free(e->round);
     free(e->eval);
+    free(e->confusion);
     free(e->note);
     free(e->loss);
     eg_arena_fini(&e->arena);

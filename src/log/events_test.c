@@ -19,6 +19,9 @@
     "{\"event\":\"round\",\"round\":" round ",\"clients\":[2,0],\"samples\":7,\"loss\":null,"  \
     "\"bytes_up\":5,\"bytes_down\":6,\"seconds\":0.5}\n"
 
+#define CELLS(round, cells)                                                                    \
+    "{\"event\":\"confusion\",\"round\":" round ",\"cells\":" cells "}\n"
+
 static eg_events *events(const char *text)
 {
     eg_events *e;
@@ -102,6 +105,29 @@ static void test_every_count_comes_back(void **state)
         }
 }
 
+/* Class 0: one right, two taken for 3; class 2: four right. Which of a round's events comes
+ * first does not matter, and a round without one has no value. */
+static void test_what_was_taken_for_what_goes_into_the_record(void **state)
+{
+    (void)state;
+    double v;
+    eg_record *r;
+    eg_events *e = events(START EVAL("1", "\"server\"", "true", "true", "[1,null]", "[4,0]")
+                              EVAL("2", "\"server\"", "true", "true", "[1,1]", "[4,4]")
+                                  CELLS("2", "[0,0,1,0,3,2,2,2,4]"));
+    assert_int_equal(e->n_confusion, 1);
+    assert_int_equal(e->confusion[0].n_cells, 9);
+    assert_ok(eg_run_record(e, EG_RECORD_CLASS_IL, &r));
+    assert_false(eg_record_seen(r, 1, &v));
+    assert_true(eg_record_seen(r, 2, &v));
+    assert_near(v, 5.0 / 7, 1e-15);
+    assert_ok(eg_metric_value(eg_metric_find("acc_seen"), r, NULL, -1, &v));
+    assert_near(v, 5.0 / 7, 1e-15);
+    assert_int_equal(eg_metric_value(eg_metric_find("acc_seen"), r, NULL, 0, &v), EG_ENOENT);
+    eg_record_free(r);
+    eg_events_free(e);
+}
+
 #define AT   "{\"event\":\"eval\",\"round\":1,\"who\":"
 #define FULL ",\"task_end\":true,\"full\":true"
 
@@ -142,6 +168,14 @@ static const struct {
     {"{\"event\":\"left_out\",\"round\":1,\"client\":7,\"why\":\"\"}", "client: 7 is outside"},
     {"{\"event\":\"skipped\",\"round\":1}", "skipped: 'why' is missing"},
     {"{\"event\":\"note\",\"round\":1,\"who\":0,\"name\":7}", "note: name: "},
+    {CELLS("1", "[0,0]"), "cells: 2 numbers, which are no threes"},
+    {CELLS("1", "[0,4,1]"), "cells: 0, 4, 1 cannot be number 1 of 4 classes"},
+    {CELLS("1", "[4,0,1]"), "cells: 4, 0, 1 cannot be number 1 of 4 classes"},
+    {CELLS("1", "[0,0,0]"), "cells: 0, 0, 0 cannot be number 1 of 4 classes"},
+    {CELLS("1", "[0,-1,1]"), "cells: -1 is outside [0, "},
+    {CELLS("1", "[0,1,1,0,1,1]"), "cells: 0, 1, 1 cannot be number 2 of 4 classes"},
+    {CELLS("1", "[1,0,1,0,1,1]"), "cells: 0, 1, 1 cannot be number 2 of 4 classes"},
+    {CELLS("1", "[0,0,1]") CELLS("1", "[0,0,1]"), "confusion: round 1 after round 1"},
 };
 
 static void assert_refused(const char *text, const char *says)
@@ -179,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_events_are_read_by_kind),
         cmocka_unit_test(test_record_has_a_row_a_round),
         cmocka_unit_test(test_every_count_comes_back),
+        cmocka_unit_test(test_what_was_taken_for_what_goes_into_the_record),
         cmocka_unit_test(test_malformed_events_are_one_clear_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

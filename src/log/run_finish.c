@@ -1,4 +1,4 @@
-/* run_finish.c - what is made of the events at the end: two tables and a summary.
+/* run_finish.c - what is made of the events at the end: three tables and a summary.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "io/file.h"
@@ -63,6 +63,30 @@ static eg_status finish_accuracy(FILE *to, const eg_events *events)
     fputs("round,who,task_end,full,task,n,accuracy,accuracy_task_il\n", to);
     for (size_t i = 0; i < events->n_eval; i++)
         EG_TRY(finish_eval(to, &events->eval[i]));
+    return EG_OK;
+}
+
+/* One line for each class that was tested. */
+static eg_status finish_confusion(FILE *to, const eg_confusion_event *e)
+{
+    for (size_t i = 0, end; i < e->n_cells; i = end) {
+        int64_t n = 0, correct = 0, class = e->cells[i];
+        for (end = i; end < e->n_cells && e->cells[end] == class; end += 3) {
+            n += e->cells[end + 2];
+            correct += e->cells[end + 1] == class ? e->cells[end + 2] : 0;
+        }
+        fprintf(to, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", e->round, class, n,
+                correct);
+        EG_TRY(finish_cell(to, (double)correct / (double)n, "\n"));
+    }
+    return EG_OK;
+}
+
+static eg_status finish_classes(FILE *to, const eg_events *events)
+{
+    fputs("round,class,n,correct,accuracy\n", to);
+    for (size_t i = 0; i < events->n_confusion; i++)
+        EG_TRY(finish_confusion(to, &events->confusion[i]));
     return EG_OK;
 }
 
@@ -214,6 +238,8 @@ eg_status eg_run_finish(eg_run_folder *f, const char *params_sha256)
     eg_status status = finish_write_table(f, EG_RUN_ROUNDS, events, finish_rounds);
     if (status == EG_OK)
         status = finish_write_table(f, EG_RUN_ACCURACY, events, finish_accuracy);
+    if (status == EG_OK)
+        status = finish_write_table(f, EG_RUN_CLASSES, events, finish_classes);
     if (status == EG_OK)
         status = finish_summary(f, events, params_sha256);
     eg_events_free(events);

@@ -49,6 +49,7 @@ eg_status eg_run_folder_append(eg_run_folder *f, const char *line, size_t n);
 eg_status eg_run_write_start(eg_run_folder *f, const eg_start_event *e);
 eg_status eg_run_write_round(eg_run_folder *f, const eg_round_event *e);
 eg_status eg_run_write_eval(eg_run_folder *f, const eg_eval_event *e);
+eg_status eg_run_write_confusion(eg_run_folder *f, const eg_confusion_event *e);
 eg_status eg_run_write_left_out(eg_run_folder *f, int64_t round, int64_t client,
                                 const char *why);
 eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why);
@@ -59,7 +60,8 @@ eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e);
 eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const char *name,
                             double value);
 
-/* Makes rounds.csv, accuracy.csv and summary.json of the events so far, each in one step. */
+/* Makes rounds.csv, accuracy.csv, classes.csv and summary.json of the events so far, each in
+ * one step. */
 eg_status eg_run_finish(eg_run_folder *f, const char *params_sha256);
 
 #endif

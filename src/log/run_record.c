@@ -38,6 +38,21 @@ static int64_t record_clients(const eg_events *events)
     return 0;
 }
 
+/* Enters what was counted in the newest row's round over all classes met. */
+static void record_enter_seen(eg_record *r, const eg_events *events)
+{
+    int64_t round = eg_record_round(r, eg_record_n_rows(r) - 1), correct = 0, n = 0;
+    for (size_t i = 0; i < events->n_confusion; i++) {
+        const eg_confusion_event *e = &events->confusion[i];
+        for (size_t k = 0; e->round == round && k < e->n_cells; k += 3) {
+            n += e->cells[k + 2];
+            correct += e->cells[k] == e->cells[k + 1] ? e->cells[k + 2] : 0;
+        }
+    }
+    if (n > 0)
+        eg_record_enter_seen(r, correct, n);
+}
+
 /* *any: whether an accuracy of the wanted kind was there. */
 static eg_status record_fill(const eg_events *events, eg_record_kind kind, eg_record *r,
                              bool *any)
@@ -50,7 +65,10 @@ static eg_status record_fill(const eg_events *events, eg_record_kind kind, eg_re
         const int64_t *correct = kind == EG_RECORD_TASK_IL      ? e->correct_task_il
                                  : kind == EG_RECORD_VALIDATION ? e->correct_validation
                                                                 : e->correct;
+        int64_t rows = eg_record_n_rows(r);
         EG_TRY(record_begin(r, events, i));
+        if (kind == EG_RECORD_CLASS_IL && eg_record_n_rows(r) > rows)
+            record_enter_seen(r, events);
         if (e->full)
             eg_record_set_whole(r);
         if (correct)

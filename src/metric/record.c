@@ -15,6 +15,7 @@ typedef struct record_cell {
 typedef struct record_row {
     int64_t round, period;
     bool task_end, whole;
+    record_cell seen; /* of the classes met, all tasks together */
 } record_row;
 
 struct eg_record {
@@ -83,7 +84,7 @@ eg_status eg_record_add(eg_record *r, int64_t round, int64_t period, bool task_e
     EG_TRY(eg_grow(&r->rows, n, &r->cap_rows, sizeof *r->rows));
     EG_TRY(record_extend(&r->cells, n, &r->cap_cells, record_row_size(r), sizeof *r->cells));
     EG_TRY(record_extend(&r->met, n, &r->cap_met, (size_t)r->n_clients, sizeof *r->met));
-    r->rows[r->n_rows++] = (record_row){round, period, task_end, false};
+    r->rows[r->n_rows++] = (record_row){.round = round, .period = period, .task_end = task_end};
     if (task_end && period > r->n_periods)
         r->n_periods = period;
     return EG_OK;
@@ -93,6 +94,13 @@ void eg_record_learned(eg_record *r, int64_t task, int64_t period)
 {
     EG_ASSERT(task >= 0 && task < r->n_tasks && period > 0);
     r->learned[task] = period;
+}
+
+/* The share of right ones; false, and 0, without any. */
+static bool record_share(const record_cell *cell, double *out)
+{
+    *out = cell->n > 0 ? (double)cell->correct / (double)cell->n : 0;
+    return cell->n > 0;
 }
 
 static record_cell *record_cell_at(const eg_record *r, int64_t row, int64_t who, int64_t task)
@@ -108,6 +116,12 @@ void eg_record_enter(eg_record *r, int64_t who, int64_t task, int64_t correct, i
     EG_ASSERT(correct >= 0 && correct <= n);
     *record_cell_at(r, (int64_t)r->n_rows - 1, who, task) = (record_cell){correct, n};
     r->has_server |= who < 0 && n > 0;
+}
+
+void eg_record_enter_seen(eg_record *r, int64_t correct, int64_t n)
+{
+    EG_ASSERT(r->n_rows > 0 && correct >= 0 && correct <= n);
+    r->rows[r->n_rows - 1].seen = (record_cell){correct, n};
 }
 
 void eg_record_met(eg_record *r, int64_t client, int64_t samples)
@@ -188,10 +202,13 @@ bool eg_record_at(const eg_record *r, int64_t row, int64_t who, int64_t task, do
     *out = 0;
     if (row < 0)
         return false;
-    const record_cell *cell = record_cell_at(r, row, who, task);
-    if (cell->n > 0)
-        *out = (double)cell->correct / (double)cell->n;
-    return cell->n > 0;
+    return record_share(record_cell_at(r, row, who, task), out);
+}
+
+bool eg_record_seen(const eg_record *r, int64_t row, double *out)
+{
+    *out = 0;
+    return row >= 0 && record_share(&r->rows[row].seen, out);
 }
 
 bool eg_record_mean(const eg_record *r, int64_t row, int64_t who, double *out)
@@ -209,14 +226,13 @@ bool eg_record_mean(const eg_record *r, int64_t row, int64_t who, double *out)
 
 bool eg_record_pooled(const eg_record *r, int64_t row, int64_t who, double *out)
 {
-    int64_t correct = 0, n = 0;
+    record_cell all = {0};
     for (int64_t t = 0; t < r->n_tasks && row >= 0; t++) {
         const record_cell *cell = record_cell_at(r, row, who, t);
-        correct += cell->correct;
-        n += cell->n;
+        all.correct += cell->correct;
+        all.n += cell->n;
     }
-    *out = n > 0 ? (double)correct / (double)n : 0;
-    return n > 0;
+    return record_share(&all, out);
 }
 
 int64_t eg_record_samples(const eg_record *r, int64_t row, int64_t client)
