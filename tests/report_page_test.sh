@@ -65,7 +65,7 @@ END
 }
 measured compare.html >"$folder/measured.html"
 looks=()
-for what in "dark run.html 0" "light run.html 1" "compare compare.html 1" "bad bad.html 1" \
+for what in "dark run.html 0" "stream personal.html 1" "light run.html 1" "compare compare.html 1" "bad bad.html 1" \
     "narrow measured.html 1 500"; do
     look $what &
     looks+=($!)
@@ -74,11 +74,12 @@ for id in "${looks[@]}"; do
     wait "$id" || fail "the browser ends with $?"
 done
 
-one=(accuracy matrix forgetting loss time clients bytes bytes-total)
+one=(accuracy matrix forgetting confusion classes loss time clients bytes bytes-total)
 expect dark "${one[@]}"
 expect light "${one[@]}"
 expect compare compare final losses "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
-grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="35" data-buttons="35"' "$folder/narrow.dom" ||
+expect stream met client-accuracy
+grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="43" data-buttons="43"' "$folder/narrow.dom" ||
     fail "narrow: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
 grep -q 'CONSOLE.*seen' "$folder/bad.said" || fail "what is written to the console is not seen"
 [[ -s $folder/dark.png ]] || fail "there is no picture"

@@ -82,3 +82,13 @@ void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit)
                 m->left - 7, y + 4, text, unit == EG_PERCENT && k == last ? " %" : "");
     }
 }
+
+void eg_svg_shares(eg_page *p, const eg_frame *m)
+{
+    for (int k = 0; k <= 100; k += 25)
+        fprintf(p->f,
+                "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/><text class=\"dim mid\" x=\"%.1f\" "
+                "y=\"%.1f\">%d%s</text>\n",
+                k ? "grid" : "axis", eg_frame_x(m, k / 100.0), m->top - 4, m->bottom,
+                eg_frame_x(m, k / 100.0), m->bottom + 16, k, k == 100 ? " %" : "");
+}

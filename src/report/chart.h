@@ -72,6 +72,14 @@ eg_status eg_chart_each(eg_page *p, const eg_group *g);   /* the first seed */
 eg_status eg_chart_rounds(eg_page *p, const eg_group *g); /* loss and time; two figures */
 eg_status eg_chart_notes(eg_page *p, const eg_group *g);  /* a figure for each name */
 
+/* Of what its models take for what, which is not empty (taken.h). */
+typedef struct eg_taken eg_taken;
+eg_status eg_chart_confusion(eg_page *p, const eg_taken *t);
+void eg_chart_classes(eg_page *p, const eg_taken *t);
+
+/* Of one group, or of all; nothing where no stream was met. */
+eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n);
+
 /* Charts of all groups. */
 eg_status eg_chart_compare(eg_page *p);
 eg_status eg_chart_final(eg_page *p);

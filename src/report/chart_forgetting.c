@@ -106,16 +106,6 @@ static void forgetting_table(eg_page *p, const eg_group *g)
     }
 }
 
-static void forgetting_axis(eg_page *p, const eg_frame *m)
-{
-    for (int k = 0; k <= 100; k += 25)
-        fprintf(p->f,
-                "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/><text class=\"dim mid\" x=\"%.1f\" "
-                "y=\"%.1f\">%d%s</text>\n",
-                k ? "grid" : "axis", eg_frame_x(m, k / 100.0), m->top - 4, m->bottom,
-                eg_frame_x(m, k / 100.0), m->bottom + 16, k, k == 100 ? " %" : "");
-}
-
 void eg_chart_forgetting(eg_page *p, const eg_group *g)
 {
     const eg_runlog *r = g->run[0];
@@ -135,7 +125,7 @@ void eg_chart_forgetting(eg_page *p, const eg_group *g)
               "task has fallen from its best before; below 0 it has gained.");
     eg_svg_open(p, "forgetting", FORGETTING_WIDTH, m.bottom + 24, "Forgetting by task",
                 "Bars of each task's final accuracy, and its fall from the best.");
-    forgetting_axis(p, &m);
+    eg_svg_shares(p, &m);
     for (int64_t i = 0; i < bars; i++) {
         int64_t last = (i + 1) * each < n ? (i + 1) * each - 1 : n - 1;
         forgetting_bin b = forgetting_mean(g, i * each, last);

@@ -18,6 +18,7 @@ typedef struct fixture {
     const char *method;            /* NULL: er, fed-a-gem */
     double scale;                  /* 0: the settings do not say */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
+    int64_t classes; /* that the server's tests tell apart; 0: not told */
     int64_t skipped; /* this round, 0: none; all its uploads are left out */
     double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task; /* evaluate at the ends of tasks only */
@@ -96,6 +97,24 @@ static inline void fixture_evals(FILE *f, const fixture *s, int64_t round)
         fixture_eval(f, s, round, c);
     if (!s->local)
         fixture_eval(f, s, round, -1);
+}
+
+/* What the classes of the tasks so far are taken for: each for itself, and for the next. */
+static inline void fixture_confusion(FILE *f, const fixture *s, int64_t round)
+{
+    int64_t met = s->classes * round / (s->tasks * s->rounds_a_task);
+    if (met == 0 || s->local || round % s->rounds_a_task != 0)
+        return;
+    fprintf(f, "{\"event\":\"confusion\",\"round\":%" PRId64 ",\"cells\":[", round);
+    for (int64_t k = 0; k < met; k++) {
+        int64_t right = 50 + (int64_t)(49 * fixture_draw(s, round, 7000 + k));
+        int64_t next = (k + 1) % s->classes, low = next < k ? next : k;
+        fprintf(f, "%s%" PRId64 ",%" PRId64 ",%" PRId64, k ? "," : "", k, low,
+                low == k ? right : 100 - right);
+        fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64, k, low == k ? next : k,
+                low == k ? 100 - right : right);
+    }
+    fprintf(f, "]}\n");
 }
 
 /* Whether a client's upload is left out of a round. */
@@ -205,15 +224,16 @@ static inline void fixture_write(const fixture *s, const char *folder)
     fprintf(f,
             "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64
             ",\"method\":[%s],\"clients\":%" PRId64 ",\"tasks\":%" PRId64 ",\"rounds\":%" PRId64
-            ",\"classes\":10,\"isa\":\"avx2\",\"config_sha256\":\"cd34%s\"}\n",
+            ",\"classes\":%" PRId64 ",\"isa\":\"avx2\",\"config_sha256\":\"cd34%s\"}\n",
             name, label, s->seed, s->method ? s->method : "\"er\",\"fed-a-gem\"", s->clients,
-            s->tasks, rounds, s->lr ? s->lr : "");
+            s->tasks, rounds, s->classes > 10 ? s->classes : 10, s->lr ? s->lr : "");
     free(name);
     free(label);
     fixture_evals(f, s, 0);
     for (int64_t r = 1; r <= last; r++) {
         fixture_round(f, s, r);
         fixture_evals(f, s, r);
+        fixture_confusion(f, s, r);
     }
     fprintf(f, s->unfinished
                    ? "{\"event\":\"rou"

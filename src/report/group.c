@@ -232,6 +232,16 @@ eg_spread eg_group_fall(const eg_group *g, int64_t task)
     return group_spread(s);
 }
 
+eg_spread eg_group_met(const eg_group *g, int64_t round)
+{
+    group_sum s = {0};
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->run[i]->n_met; k++)
+            if (g->run[i]->met[k].round == round)
+                group_add(&s, g->run[i]->met[k].acc);
+    return group_spread(s);
+}
+
 bool eg_group_is_best(const eg_groups *all, const eg_group *g, const eg_column *c)
 {
     eg_spread mine = eg_group_summary(g, c->which);

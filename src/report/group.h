@@ -66,6 +66,7 @@ eg_spread eg_spread_of(const double *values, size_t n);
 eg_spread eg_group_summary(const eg_group *g, eg_summary which);
 eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task);
 eg_spread eg_group_fall(const eg_group *g, int64_t task);
+eg_spread eg_group_met(const eg_group *g, int64_t round); /* Acc^t */
 
 /* What went wrong in a group's runs. */
 typedef struct eg_losses {

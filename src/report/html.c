@@ -3,6 +3,7 @@
  */
 #include "report/chart.h"
 #include "report/style.h"
+#include "report/taken.h"
 
 #include "io/file.h"
 
@@ -178,6 +179,19 @@ static void html_settings(eg_page *p, const eg_group *g)
     fprintf(p->f, "</pre></details></div>\n");
 }
 
+static eg_status html_classes(eg_page *p, const eg_group *g)
+{
+    eg_taken t;
+    EG_TRY(eg_group_taken(&p->arena, g, &t));
+    if (t.n == 0)
+        return EG_OK;
+    fprintf(p->f, "<div class=\"pair\">\n");
+    EG_TRY(eg_chart_confusion(p, &t));
+    eg_chart_classes(p, &t);
+    fprintf(p->f, "</div>\n");
+    return EG_OK;
+}
+
 static eg_status html_group(eg_page *p, const eg_group *g)
 {
     html_unfinished(p, g);
@@ -189,6 +203,8 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     EG_TRY(eg_chart_matrix(p, g));
     eg_chart_forgetting(p, g);
     fprintf(p->f, "</div>\n");
+    EG_TRY(html_classes(p, g));
+    EG_TRY(eg_chart_met(p, g, 1));
     EG_TRY(eg_chart_each(p, g));
     EG_TRY(eg_chart_rounds(p, g));
     EG_TRY(eg_chart_notes(p, g));
@@ -286,6 +302,7 @@ static eg_status html_comparison(eg_page *p)
         html_losses(p, &p->g->group[i], true);
     html_table(p);
     EG_TRY(eg_chart_compare(p));
+    EG_TRY(eg_chart_met(p, p->g->group, p->g->n));
     EG_TRY(eg_chart_final(p));
     EG_TRY(eg_chart_losses(p));
     for (size_t i = 0; i < p->g->n; i++) {

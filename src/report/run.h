@@ -18,6 +18,12 @@ typedef struct eg_runlog_row {
     double validation;     /* likewise, on samples held out of training */
 } eg_runlog_row;
 
+/* Acc^t of a stream: on all that clients have met. */
+typedef struct eg_runlog_met {
+    int64_t round;
+    double acc;
+} eg_runlog_met;
+
 typedef struct eg_runlog {
     const char *dir, *method, *config; /* method is "der, fed-a-gem"; config may be NULL */
     double scale; /* the share of data and rounds it was run with; 1 if it is not known */
@@ -27,6 +33,8 @@ typedef struct eg_runlog {
     double summary[EG_SUMMARY_N]; /* of an unfinished run: so far */
     eg_runlog_row *row;           /* [n_row] by round, each round that was evaluated */
     size_t n_row;
+    eg_runlog_met *met; /* [n_met] by round; none unless clients meet a stream */
+    size_t n_met;
     double *fall; /* [tasks] eg_run_fall */
     eg_arena arena;
 } eg_runlog;

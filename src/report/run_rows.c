@@ -6,6 +6,8 @@
  */
 #include "report/run.h"
 
+#include "metric/metric.h"
+
 #include <math.h>
 
 /* The accuracies of a row of a record [tasks]; *any: whether one was measured. */
@@ -65,6 +67,17 @@ static void rows_so_far(eg_runlog *r)
     r->summary[EG_SUMMARY_acc_validation] = r->n_row ? r->row[r->n_row - 1].validation : NAN;
 }
 
+static eg_status rows_met(eg_runlog *r, const eg_record *record)
+{
+    int64_t n = eg_record_n_rows(record);
+    double acc;
+    r->met = eg_arena_alloc(&r->arena, (size_t)n * sizeof *r->met);
+    for (int64_t i = 1; r->met && i < n; i++)
+        if (eg_metric_acc_t_at(record, i, &acc))
+            r->met[r->n_met++] = (eg_runlog_met){eg_record_round(record, i), acc};
+    return r->met ? EG_OK : EG_ENOMEM;
+}
+
 static eg_status rows_make(eg_runlog *r, const eg_run_records *all)
 {
     const eg_record *record = all->of[EG_RECORD_CLASS_IL];
@@ -76,6 +89,7 @@ static eg_status rows_make(eg_runlog *r, const eg_run_records *all)
         return EG_ENOMEM;
     for (size_t i = 0; i < n_rows; i++)
         EG_TRY(rows_add(r, all, (int64_t)i));
+    EG_TRY(rows_met(r, record));
     for (size_t t = 0; t < n_tasks; t++)
         r->fall[t] = eg_run_fall(record, (int64_t)t, &fall) ? fall : NAN;
     eg_summary_of(r->log, all, r->summary);

@@ -11,6 +11,8 @@
 const eg_column eg_columns[] = {
     {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1,
      false, 99},
+    {"seen %", "accuracy of the global model on all classes met, each test image once",
+     EG_SUMMARY_acc_seen, 1, true, 97},
     {"last ten %", "mean accuracy in the last ten rounds", EG_SUMMARY_acc_last_ten, 1, true,
      90},
     {"validation %", "the same on samples held out of training", EG_SUMMARY_acc_validation, 1,

@@ -70,6 +70,9 @@ void eg_axis_fit(eg_frame *m, eg_unit unit, double low, double high);
 void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit);
 void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name);
 
+/* The grid of bars that go right, from 0 to 100 %. */
+void eg_svg_shares(eg_page *p, const eg_frame *m);
+
 /* Bands over the rounds of each task: its name and a line where it ends. end[i] is its last
  * round. */
 void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks);
