@@ -153,6 +153,34 @@ static int check_no_run(const runner_options *o, const char *label)
                         o->n_sources == 1 ? o->sources[0].path : "any of the files", labels);
 }
 
+/* Whether some run that will be there has the label of --against; folders are read later. */
+static bool check_has_against(const runner_options *o)
+{
+    bool has = false;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
+        has |= !s->file;
+        for (size_t i = 0; i < s->n_runs && !has; i++)
+            has = strcmp(eg_experiment_label(s->runs[i]), o->table.against) == 0;
+    }
+    return has;
+}
+
+/* What the table wants must be there once the runs are, or they would be made for nothing. */
+static int check_table(const runner_options *o)
+{
+    size_t n = 0;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++)
+        if (s->file) /* the last file's figures count */
+            eg_experiment_file_published(s->file, &n);
+    if (o->table.published && n == 0)
+        return eg_cli_usage(o->verb, "--published: no run of %s has published figures",
+                            o->sources[o->n_sources - 1].path);
+    if (o->table.against && !check_has_against(o))
+        return eg_cli_usage(o->verb, "--against: no run that is compared is called '%s'",
+                            o->table.against);
+    return 0;
+}
+
 int runner_check(runner_options *o)
 {
     bool found[RUNNER_MAX] = {false};
@@ -166,7 +194,7 @@ int runner_check(runner_options *o)
     for (size_t k = 0; k < o->n_only && code == 0; k++)
         if (!found[k])
             code = check_no_run(o, o->only[k]);
-    return code;
+    return code == 0 ? check_table(o) : code;
 }
 
 void runner_options_free(runner_options *o)

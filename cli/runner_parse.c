@@ -109,6 +109,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
         o->table.sort = value;
         eg_status s = eg_compare_check(&o->table);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
+    } else if (strcmp(name, "--against") == 0) {
+        o->table.against = value;
     } else if (strcmp(name, "--isa") == 0) {
         eg_status s = eg_isa_set(value);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
@@ -152,6 +154,8 @@ static bool run_parse_flag(const char *name, runner_options *o)
         o->json = true;
     else if (!compare && strcmp(name, "--resume") == 0)
         o->resume = true;
+    else if (compare && strcmp(name, "--published") == 0)
+        o->table.published = true;
     else
         return compare && run_parse_form(name, &o->table.form);
     return true;
@@ -197,19 +201,20 @@ static int run_find(runner_source *source)
 }
 
 static const char *const run_values[] = {
-    "--tensorboard", "--only",    "--out", "--data-dir",  "--set", "--seed",
-    "--seeds",       "--workers", "--isa", "--transport", "--sort"};
+    "--tensorboard", "--only",    "--out", "--data-dir",  "--set",  "--seed",
+    "--seeds",       "--workers", "--isa", "--transport", "--sort", "--against"};
 
-/* The last is compare's alone. */
+/* The last two are compare's alone. */
 static size_t run_n_values(const runner_options *o)
 {
-    return sizeof run_values / sizeof *run_values - (strcmp(o->verb, "compare") != 0);
+    return sizeof run_values / sizeof *run_values - (strcmp(o->verb, "compare") != 0 ? 2 : 0);
 }
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {
-    static const char *const flags[] = {"--quiet", "--wire",     "--json",  "--resume",
-                                        "--force", "--markdown", "--latex", "--csv"};
+    static const char *const flags[] = {"--quiet",  "--wire",  "--json",
+                                        "--resume", "--force", "--markdown",
+                                        "--latex",  "--csv",   "--published"};
     eg_suggestion near = eg_suggest(word);
     for (size_t i = 0; i < run_n_values(o); i++)
         eg_suggest_offer(&near, run_values[i]);

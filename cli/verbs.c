@@ -43,6 +43,9 @@ const eg_verb eg_verbs[] = {
      "Runs that are finished are read, those that were stopped go on.\n\n" VERBS_RUN_OPTIONS
      "  --sort COLUMN     rows by label, seeds, acc_final, forgetting, seconds, ...: best "
      "first\n"
+     "  --against LABEL   differences are to this row (the first), seed by seed, with p\n"
+     "  --published       only figures the file's paper gives, each beside it, with how many\n"
+     "                    of its deviations lie between\n"
      "  --markdown        the table as Markdown\n"
      "  --latex           as a LaTeX tabular\n"
      "  --csv             as CSV, unrounded\n"

@@ -34,8 +34,11 @@ typedef struct eg_compare_how {
     eg_compare_form form;
     const char *sort; /* a value of the summary (the best first), "label" or "seeds"; NULL: in
                        * the order of the runs */
-    int width;        /* of the terminal: columns that do not fit are left out; 0: all stay */
-    bool colour;      /* the terminal understands escape sequences */
+    const char *against; /* the label that the others are held against; NULL: the first row, if
+                          * another one shares two seeds with it */
+    bool published;      /* only figures that a paper gives too, each beside it */
+    int width;   /* of the terminal: columns that do not fit are left out; 0: all stay */
+    bool colour; /* the terminal understands escape sequences */
 } eg_compare_how;
 
 /* Whether there is such a column to sort by: EG_EINVAL if not. */
@@ -44,11 +47,14 @@ eg_status eg_compare_check(const eg_compare_how *how);
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
  * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`
  * of the experiment and seed); columns that no run has are left out, and those of other metrics
- * stand beside published figures. What is best among contenders (not bounds) by more than a
- * deviation is bold. Below it stands the scale of the runs if they are smaller than the
- * experiment, and how many uploads were left out and rounds skipped, if any. *out is a C
- * string; free() it. EG_ENOENT: a run is not finished; EG_EINVAL: there is no column to sort
- * by. */
+ * stand beside published figures. Where rows share seeds with the one they are held against,
+ * their mean difference to it stands beside, with the probability of such a difference by
+ * chance: of aa in a stream, of acc_seen where a paper gives it, else of acc_final; CSV and
+ * JSON have it of all. What is best among contenders (not bounds) by more than a deviation is
+ * bold. Below it stands the scale of the runs if they are smaller than the experiment, and how
+ * many uploads were left out and rounds skipped, if any. *out is a C string; free() it.
+ * EG_ENOENT: a run is not finished, or no paper gives a figure; EG_EINVAL: there is no column
+ * to sort by, or no such label. */
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, const eg_compare_how *how, char **out);
 

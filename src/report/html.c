@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "report/chart.h"
+#include "report/paired.h"
 #include "report/style.h"
 #include "report/taken.h"
 
@@ -245,6 +246,20 @@ static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
     fprintf(p->f, "</td>");
 }
 
+/* How a group differs from the one that all are held against. */
+static void html_difference(eg_page *p, const eg_group *g, const eg_against *against)
+{
+    char difference[96], chance[32];
+    eg_paired d = eg_group_paired(g, against->group, against->which);
+    eg_show_difference(difference, against->which, &d);
+    eg_show_p(chance, d.p);
+    if (g == against->group)
+        fprintf(p->f, "<td>–</td><td>–</td>");
+    else
+        fprintf(p->f, "<td>%s</td><td>%s%s</td>", difference, *chance == '<' ? "&lt;" : "",
+                chance + (*chance == '<'));
+}
+
 /* The mark of a label: its colour, and its dashes if lines of this colour have some. */
 static void html_chip(eg_page *p, size_t i)
 {
@@ -253,28 +268,50 @@ static void html_chip(eg_page *p, size_t i)
     fprintf(p->f, "><span class=\"chip dash%d\"></span></span>", eg_dash_label(i));
 }
 
-static void html_table(eg_page *p)
+static void html_table_head(eg_page *p, const eg_against *against)
 {
-    fprintf(p->f, "<div class=\"card scroll\">");
-    eg_html_hint(p->f, "The table");
-    fprintf(p->f, "<table class=\"wide\" "
-                  "data-table=\"compare\"><thead><tr><th>label</th><th>seeds</th>");
-    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
+    fprintf(p->f, "<thead><tr><th>label</th><th>seeds</th>");
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
         if (eg_column_used(p->g, c))
             fprintf(p->f, "<th title=\"%s\">%s</th>", c->help, c->heading);
-    fprintf(p->f, "</tr></thead><tbody>\n");
+        if (against->group && c->which == against->which)
+            fprintf(p->f, "<th>difference</th><th>p</th>");
+    }
+    fprintf(p->f, "</tr></thead>");
+}
+
+static eg_status html_table(eg_page *p)
+{
+    eg_against against;
+    EG_TRY(eg_groups_against(p->g, NULL, &p->g->group[0], &against));
+    fprintf(p->f, "<div class=\"card scroll\">");
+    eg_html_hint(p->f, "The table");
+    fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");
+    html_table_head(p, &against);
+    fprintf(p->f, "<tbody>\n");
     for (size_t i = 0; i < p->g->n; i++) {
         const eg_group *g = &p->g->group[i];
         fprintf(p->f, "<tr><th>");
         html_chip(p, i);
         eg_html_text(p->f, g->title);
         fprintf(p->f, "%s</th><td>%zu</td>", g->bound ? " <small>a bound</small>" : "", g->n);
-        for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
+        for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
             if (eg_column_used(p->g, c))
                 html_value(p, g, c);
+            if (against.group && c->which == against.which)
+                html_difference(p, g, &against);
+        }
         fprintf(p->f, "</tr>\n");
     }
-    fprintf(p->f, "</tbody></table></div>\n");
+    fprintf(p->f, "</tbody></table>");
+    const char *note = against.group ? eg_against_note(&p->arena, &against) : NULL;
+    if (note) {
+        fprintf(p->f, "<p class=\"where\">");
+        eg_html_text(p->f, note);
+        fprintf(p->f, "</p>");
+    }
+    fprintf(p->f, "</div>\n");
+    return EG_OK;
 }
 
 static void html_nav(eg_page *p)
@@ -300,7 +337,7 @@ static eg_status html_comparison(eg_page *p)
     html_scale(p);
     for (size_t i = 0; i < p->g->n; i++)
         html_losses(p, &p->g->group[i], true);
-    html_table(p);
+    EG_TRY(html_table(p));
     EG_TRY(eg_chart_compare(p));
     EG_TRY(eg_chart_met(p, p->g->group, p->g->n));
     EG_TRY(eg_chart_final(p));
@@ -348,7 +385,7 @@ static eg_status html_page(eg_page *p)
         html_facts(p, first);
         html_scale(p);
         if (p->g->n_published > 0 || first->n > 1)
-            html_table(p);
+            EG_TRY(html_table(p));
         EG_TRY(html_group(p, first));
     }
     html_foot(p);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum { TABLE_LABEL = 40, TABLE_LABEL_LEAST = 12 }; /* characters of a short label */
-enum { TABLE_ALWAYS = 1000 };                      /* the weight of what is never left out */
 
 static bool table_has_published(const eg_groups *g, const eg_column *c)
 {
@@ -23,8 +22,8 @@ static bool table_has_published(const eg_groups *g, const eg_column *c)
     return false;
 }
 
-static eg_status table_set(eg_groups *g, eg_grid *t, size_t row, size_t column,
-                           const char *text, eg_cell_style style)
+eg_status eg_grid_set(eg_groups *g, eg_grid *t, size_t row, size_t column, const char *text,
+                      eg_cell_style style)
 {
     char *copy = eg_arena_text(&g->arena, "%s", text);
     t->cell[row * t->columns + column] = (eg_cell){copy, style};
@@ -33,7 +32,7 @@ static eg_status table_set(eg_groups *g, eg_grid *t, size_t row, size_t column,
 
 /* A long label loses its middle, for labels are told apart by how they begin and end. What
  * tells groups of one label apart stays. */
-static eg_status table_label(eg_groups *g, eg_grid *t, size_t row, bool brief)
+eg_status eg_grid_label(eg_groups *g, eg_grid *t, size_t row, bool brief)
 {
     const eg_group *of = t->of[row];
     size_t apart = *of->apart ? strlen(of->apart) + strlen(" ()") : 0;
@@ -42,22 +41,22 @@ static eg_status table_label(eg_groups *g, eg_grid *t, size_t row, bool brief)
     size_t room =
         wide + TABLE_LABEL_LEAST < TABLE_LABEL ? TABLE_LABEL - wide : TABLE_LABEL_LEAST;
     if (!brief || n <= room)
-        return table_set(g, t, row, 0, of->title, EG_CELL_PLAIN);
+        return eg_grid_set(g, t, row, 0, of->title, EG_CELL_PLAIN);
     size_t begin = eg_show_begin(of->title, room / 2);
     size_t end = eg_show_begin(of->title, n - (room - 1) / 2);
     char *text = eg_arena_text(&g->arena, "%.*s…%s", (int)begin, of->title, of->title + end);
-    return text ? table_set(g, t, row, 0, text, EG_CELL_PLAIN) : EG_ENOMEM;
+    return text ? eg_grid_set(g, t, row, 0, text, EG_CELL_PLAIN) : EG_ENOMEM;
 }
 
 static eg_status table_column(eg_groups *g, eg_grid *t, size_t k, const eg_column *c)
 {
     char text[80];
     t->weight[k] = c->weight;
-    EG_TRY(table_set(g, t, 0, k, c->heading, EG_CELL_PLAIN));
+    EG_TRY(eg_grid_set(g, t, 0, k, c->heading, EG_CELL_PLAIN));
     for (size_t i = 1; i < t->rows; i++) {
         bool best = eg_group_is_best(g, t->of[i], c);
         eg_show_spread(text, c->which, eg_group_summary(t->of[i], c->which));
-        EG_TRY(table_set(g, t, i, k, text, best ? EG_CELL_BEST : EG_CELL_PLAIN));
+        EG_TRY(eg_grid_set(g, t, i, k, text, best ? EG_CELL_BEST : EG_CELL_PLAIN));
     }
     return EG_OK;
 }
@@ -68,43 +67,71 @@ static eg_status table_published(eg_groups *g, eg_grid *t, size_t k, const eg_co
     char text[80], scale[64];
     eg_show_scale(scale, g);
     t->weight[k] = c->weight;
-    EG_TRY(table_set(g, t, 0, k, *scale ? "published*" : "published", EG_CELL_PUBLISHED));
+    EG_TRY(eg_grid_set(g, t, 0, k, *scale ? "published*" : "published", EG_CELL_PUBLISHED));
     for (size_t i = 1; i < t->rows; i++) {
         const eg_published *p = eg_groups_published(g, t->of[i], c->which);
         eg_show_spread(text, c->which, (eg_spread){p ? p->mean : NAN, p ? p->sd : NAN, 1});
-        EG_TRY(table_set(g, t, i, k, text, EG_CELL_PUBLISHED));
+        EG_TRY(eg_grid_set(g, t, i, k, text, EG_CELL_PUBLISHED));
     }
     return EG_OK;
 }
 
-static eg_status table_alloc(eg_groups *g, const char *sort, eg_grid *t)
+/* How the others differ from the one they are held against, in the value of column c. */
+static eg_status table_difference(eg_groups *g, eg_grid *t, size_t k, const eg_column *c)
+{
+    char difference[96], p[32];
+    t->weight[k] = t->weight[k + 1] = c->weight - 1;
+    EG_TRY(eg_grid_set(g, t, 0, k, "difference", EG_CELL_PLAIN));
+    EG_TRY(eg_grid_set(g, t, 0, k + 1, "p", EG_CELL_PLAIN));
+    for (size_t i = 1; i < t->rows; i++) {
+        bool itself = t->of[i] == t->against.group;
+        eg_paired d = eg_group_paired(t->of[i], t->against.group, c->which);
+        eg_show_difference(difference, c->which, &d);
+        eg_show_p(p, d.p);
+        EG_TRY(eg_grid_set(g, t, i, k, itself ? "–" : difference, EG_CELL_PLAIN));
+        EG_TRY(eg_grid_set(g, t, i, k + 1, itself ? "–" : p, EG_CELL_PLAIN));
+    }
+    return EG_OK;
+}
+
+eg_status eg_grid_alloc(eg_groups *g, size_t rows, size_t columns, eg_grid *t)
+{
+    *t = (eg_grid){.rows = rows, .columns = columns};
+    t->cell = eg_arena_alloc(&g->arena, rows * columns * sizeof *t->cell);
+    t->weight = eg_arena_alloc(&g->arena, columns * sizeof *t->weight);
+    t->of = eg_arena_alloc(&g->arena, rows * sizeof *t->of);
+    return t->cell && t->weight && t->of ? EG_OK : EG_ENOMEM;
+}
+
+static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, eg_grid *t)
 {
     const eg_group **order;
-    *t = (eg_grid){.rows = g->n + 1, .columns = 2};
-    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
-        if (eg_column_used(g, c))
-            t->columns += table_has_published(g, c) ? 2 : 1;
-    t->cell = eg_arena_alloc(&g->arena, t->rows * t->columns * sizeof *t->cell);
-    t->weight = eg_arena_alloc(&g->arena, t->columns * sizeof *t->weight);
-    t->of = eg_arena_alloc(&g->arena, t->rows * sizeof *t->of);
-    if (!t->cell || !t->weight || !t->of)
-        return EG_ENOMEM;
-    EG_TRY(eg_grid_sort(g, sort, &order));
+    eg_against against;
+    size_t columns = 2;
+    EG_TRY(eg_grid_sort(g, how->sort, &order));
+    EG_TRY(eg_groups_against(g, how->against, order[0], &against));
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+        columns += eg_column_used(g, c) ? 1U : 0U;
+        columns += table_has_published(g, c) ? 1U : 0U;
+        columns += against.group && c->which == against.which ? 2U : 0U;
+    }
+    EG_TRY(eg_grid_alloc(g, g->n + 1, columns, t));
+    t->against = against;
     memcpy(t->of + 1, order, g->n * sizeof *order);
     return EG_OK;
 }
 
-eg_status eg_grid_fill(eg_groups *g, bool brief, const char *sort, eg_grid *t)
+eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *t)
 {
     char text[32];
-    EG_TRY(table_alloc(g, sort, t));
-    EG_TRY(table_set(g, t, 0, 0, "label", EG_CELL_PLAIN));
-    EG_TRY(table_set(g, t, 0, 1, "seeds", EG_CELL_PLAIN));
-    t->weight[0] = TABLE_ALWAYS;
+    EG_TRY(table_alloc(g, how, t));
+    EG_TRY(eg_grid_set(g, t, 0, 0, "label", EG_CELL_PLAIN));
+    EG_TRY(eg_grid_set(g, t, 0, 1, "seeds", EG_CELL_PLAIN));
+    t->weight[0] = EG_GRID_ALWAYS;
     for (size_t i = 1; i < t->rows; i++) {
         snprintf(text, sizeof text, "%zu", t->of[i]->n);
-        EG_TRY(table_label(g, t, i, brief));
-        EG_TRY(table_set(g, t, i, 1, text, EG_CELL_PLAIN));
+        EG_TRY(eg_grid_label(g, t, i, how->form == EG_COMPARE_TEXT));
+        EG_TRY(eg_grid_set(g, t, i, 1, text, EG_CELL_PLAIN));
     }
     size_t k = 2;
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
@@ -113,6 +140,10 @@ eg_status eg_grid_fill(eg_groups *g, bool brief, const char *sort, eg_grid *t)
         EG_TRY(table_column(g, t, k++, c));
         if (table_has_published(g, c))
             EG_TRY(table_published(g, t, k++, c));
+        if (t->against.group && c->which == t->against.which) {
+            EG_TRY(table_difference(g, t, k, c));
+            k += 2;
+        }
     }
     return EG_OK;
 }
@@ -227,7 +258,7 @@ static eg_status table_forced_note(eg_groups *g, const char **out)
 
 eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n)
 {
-    const char **notes = eg_arena_alloc(&g->arena, (g->n + 3) * sizeof *notes);
+    const char **notes = eg_arena_alloc(&g->arena, (g->n + 4) * sizeof *notes);
     *out = notes;
     *n = 0;
     if (!notes)
@@ -238,8 +269,12 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
     *n += notes[*n] != NULL;
     EG_TRY(table_forced_note(g, &notes[*n]));
     *n += notes[*n] != NULL;
+    if (t->against.group && !(notes[(*n)++] = eg_against_note(&g->arena, &t->against)))
+        return EG_ENOMEM;
     for (size_t i = 1; i < t->rows; i++) {
         char text[96];
+        if (t->of[i] == t->of[i - 1]) /* rows of one group say it once */
+            continue;
         eg_losses l = eg_group_losses(t->of[i]);
         if (!l.first)
             continue;
@@ -251,18 +286,31 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
     return EG_OK;
 }
 
-static eg_status table_print(eg_groups *g, const eg_compare_how *how, FILE *f)
+/* For programs. */
+static eg_status table_data(eg_groups *g, const eg_compare_how *how, FILE *f)
 {
     const eg_group **order;
+    eg_against against;
+    bool json = how->form == EG_COMPARE_JSON;
+    EG_TRY(eg_grid_sort(g, how->sort, &order));
+    EG_TRY(eg_groups_against(g, how->against, order[0], &against));
+    if (json)
+        return how->published ? eg_grid_json_published(f, g, order)
+                              : eg_grid_json(f, g, order, &against);
+    if (how->published)
+        return eg_grid_csv_published(f, g, order);
+    eg_grid_csv(f, g, order, &against);
+    return EG_OK;
+}
+
+static eg_status table_print(eg_groups *g, const eg_compare_how *how, FILE *f)
+{
     eg_grid t;
-    if (how->form == EG_COMPARE_JSON || how->form == EG_COMPARE_CSV) {
-        EG_TRY(eg_grid_sort(g, how->sort, &order));
-        if (how->form == EG_COMPARE_JSON)
-            return eg_grid_json(f, g, order);
-        eg_grid_csv(f, g, order);
-        return EG_OK;
-    }
-    EG_TRY(eg_grid_fill(g, how->form == EG_COMPARE_TEXT, how->sort, &t));
+    if (how->published && g->n_published == 0)
+        return eg_fail(EG_ENOENT, "the file gives no published figures");
+    if (how->form == EG_COMPARE_JSON || how->form == EG_COMPARE_CSV)
+        return table_data(g, how, f);
+    EG_TRY(how->published ? eg_grid_fill_published(g, how, &t) : eg_grid_fill(g, how, &t));
     if (how->form == EG_COMPARE_MARKDOWN)
         return eg_grid_markdown(f, g, &t);
     return how->form == EG_COMPARE_LATEX ? eg_grid_latex(f, g, &t)

@@ -4,7 +4,7 @@
 #ifndef EG_REPORT_TABLE_H
 #define EG_REPORT_TABLE_H
 
-#include "report/group.h"
+#include "report/paired.h"
 
 #include <stdio.h>
 
@@ -21,12 +21,22 @@ typedef struct eg_grid {
     eg_cell *cell;        /* [rows, columns], of the groups' arena */
     int *weight;          /* [columns], what stays when there is no room */
     const eg_group **of;  /* [rows], the group in each row; NULL in row 0 */
+    eg_against against;   /* what the differences are to */
 } eg_grid;
 
-/* Makes the cells. brief: long labels lose their middle. sort: the name of a value of the
- * summary, "label" or "seeds"; NULL: in the order of the groups. EG_EINVAL: there is no such
- * column. */
-eg_status eg_grid_fill(eg_groups *g, bool brief, const char *sort, eg_grid *out);
+/* Makes the cells; on a terminal long labels lose their middle. EG_EINVAL: there is no such
+ * column to sort by, or no label to hold the others against. */
+eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *out);
+/* A row for each figure that a paper gives: ours, theirs, and how many of the paper's
+ * deviations lie between. EG_ENOENT: there is none. */
+eg_status eg_grid_fill_published(eg_groups *g, const eg_compare_how *how, eg_grid *out);
+
+/* An empty grid of the arena; its cells are set one by one. */
+eg_status eg_grid_alloc(eg_groups *g, size_t rows, size_t columns, eg_grid *out);
+eg_status eg_grid_set(eg_groups *g, eg_grid *t, size_t row, size_t column, const char *text,
+                      eg_cell_style style);
+eg_status eg_grid_label(eg_groups *g, eg_grid *t, size_t row, bool brief); /* of its group */
+enum { EG_GRID_ALWAYS = 1000 }; /* the weight of what is never left out */
 
 /* The groups in that order. */
 eg_status eg_grid_sort(eg_groups *g, const char *sort, const eg_group ***out);
@@ -40,7 +50,14 @@ eg_status eg_grid_markdown(FILE *f, eg_groups *g, const eg_grid *t);
 eg_status eg_grid_latex(FILE *f, eg_groups *g, const eg_grid *t);
 
 /* For programs: numbers, not rounded. */
-eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order);
-void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order);
+eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order,
+                       const eg_against *against);
+void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order,
+                 const eg_against *against);
+eg_status eg_grid_json_published(FILE *f, const eg_groups *g, const eg_group *const *order);
+eg_status eg_grid_csv_published(FILE *f, const eg_groups *g, const eg_group *const *order);
+/* A text, or ",", and a number, as RFC 4180 has them. */
+void eg_csv_text(FILE *f, const char *text);
+void eg_csv_number(FILE *f, double x);
 
 #endif

@@ -15,7 +15,25 @@ static eg_json *table_number(double x)
     return isnan(x) ? eg_json_of_null() : eg_json_of_real(x);
 }
 
-static eg_status table_json_values(eg_json *row, const eg_groups *g, const eg_group *group)
+/* How the value differs from that of the group it is held against. */
+static eg_status table_json_difference(eg_json *to, const eg_group *group,
+                                       const eg_group *other, eg_summary which)
+{
+    eg_paired d = eg_group_paired(group, other, which);
+    EG_TRY(eg_json_set(to, "difference", table_number(d.mean)));
+    EG_TRY(eg_json_set(to, "difference_sd", table_number(d.sd)));
+    return eg_json_set(to, "p", table_number(d.p));
+}
+
+/* Whether a value can be better or worse, so that a difference in it says something. */
+static bool table_differs(eg_summary which)
+{
+    const eg_column *c = eg_column_find(eg_summary_name(which));
+    return c && c->better != 0;
+}
+
+static eg_status table_json_values(eg_json *row, const eg_groups *g, const eg_group *group,
+                                   const eg_group *against)
 {
     for (int i = 0; i < EG_SUMMARY_N; i++) {
         eg_summary which = (eg_summary)i;
@@ -31,6 +49,8 @@ static eg_status table_json_values(eg_json *row, const eg_groups *g, const eg_gr
             status = eg_json_set(v, "published_mean", table_number(p->mean));
         if (status == EG_OK && p)
             status = eg_json_set(v, "published_sd", table_number(p->sd < 0 ? NAN : p->sd));
+        if (status == EG_OK && against && table_differs(which))
+            status = table_json_difference(v, group, against, which);
         if (status != EG_OK) {
             eg_json_free(v);
             return status;
@@ -63,7 +83,8 @@ static eg_status table_json_settings(eg_json *row, const eg_group *group)
     return eg_json_set(row, "differing_settings", settings);
 }
 
-static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group *group)
+static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group *group,
+                                const eg_group *against)
 {
     EG_TRY(eg_json_set(row, "name", eg_json_of_text(group->run[0]->start->name)));
     EG_TRY(eg_json_set(row, "label", eg_json_of_text(group->run[0]->start->label)));
@@ -76,17 +97,20 @@ static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group
     EG_TRY(eg_json_set(row, "bound", eg_json_of_bool(group->bound)));
     EG_TRY(eg_json_set(row, "uploads_left_out", eg_json_of_int(l.left_out)));
     EG_TRY(eg_json_set(row, "rounds_skipped", eg_json_of_int(l.skipped)));
-    return table_json_values(row, g, group);
+    if (against)
+        EG_TRY(eg_json_set(row, "against", eg_json_of_text(against->title)));
+    return table_json_values(row, g, group, against);
 }
 
-eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order)
+eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order,
+                       const eg_against *against)
 {
     char *text = NULL;
     eg_json *all = eg_json_array();
     eg_status status = all ? EG_OK : EG_ENOMEM;
     for (size_t i = 0; status == EG_OK && i < g->n; i++) {
         eg_json *row = eg_json_object();
-        status = row ? table_json_row(row, g, order[i]) : EG_ENOMEM;
+        status = row ? table_json_row(row, g, order[i], against->group) : EG_ENOMEM;
         if (status == EG_OK)
             status = eg_json_add(all, row);
         else
@@ -102,7 +126,7 @@ eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order
 }
 
 /* A text as RFC 4180 has it: in quotes where it must be. */
-static void csv_text(FILE *f, const char *text)
+void eg_csv_text(FILE *f, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         fputs(text, f);
@@ -114,7 +138,7 @@ static void csv_text(FILE *f, const char *text)
     fputc('"', f);
 }
 
-static void csv_number(FILE *f, double x)
+void eg_csv_number(FILE *f, double x)
 {
     fputc(',', f);
     if (isfinite(x))
@@ -131,7 +155,7 @@ static bool csv_has(const eg_groups *g, eg_summary which, bool published)
     return false;
 }
 
-static void csv_heading(FILE *f, const eg_groups *g)
+static void csv_heading(FILE *f, const eg_groups *g, const eg_group *against)
 {
     fputs("name,label,settings,seeds,scale,bound,uploads_left_out,rounds_skipped", f);
     for (int i = 0; i < EG_SUMMARY_N; i++) {
@@ -140,18 +164,20 @@ static void csv_heading(FILE *f, const eg_groups *g)
             fprintf(f, ",%s,%s_sd", name, name);
         if (csv_has(g, (eg_summary)i, true))
             fprintf(f, ",%s_published,%s_published_sd", name, name);
+        if (against && csv_has(g, (eg_summary)i, false) && table_differs((eg_summary)i))
+            fprintf(f, ",%s_difference,%s_difference_sd,%s_p", name, name, name);
     }
     fputc('\n', f);
 }
 
-static void csv_row(FILE *f, const eg_groups *g, const eg_group *of)
+static void csv_row(FILE *f, const eg_groups *g, const eg_group *of, const eg_group *against)
 {
     eg_losses l = eg_group_losses(of);
-    csv_text(f, of->run[0]->start->name);
+    eg_csv_text(f, of->run[0]->start->name);
     fputc(',', f);
-    csv_text(f, of->run[0]->start->label);
+    eg_csv_text(f, of->run[0]->start->label);
     fputc(',', f);
-    csv_text(f, of->apart);
+    eg_csv_text(f, of->apart);
     fprintf(f, ",%zu,%g,%s,%" PRId64 ",%" PRId64, of->n, of->run[0]->scale,
             of->bound ? "true" : "false", l.left_out, l.skipped);
     for (int i = 0; i < EG_SUMMARY_N; i++) {
@@ -159,20 +185,27 @@ static void csv_row(FILE *f, const eg_groups *g, const eg_group *of)
         const eg_published *p = eg_groups_published(g, of, which);
         if (csv_has(g, which, false)) {
             eg_spread s = eg_group_summary(of, which);
-            csv_number(f, s.mean);
-            csv_number(f, s.sd);
+            eg_csv_number(f, s.mean);
+            eg_csv_number(f, s.sd);
         }
         if (csv_has(g, which, true)) {
-            csv_number(f, p ? p->mean : NAN);
-            csv_number(f, p && p->sd >= 0 ? p->sd : NAN);
+            eg_csv_number(f, p ? p->mean : NAN);
+            eg_csv_number(f, p && p->sd >= 0 ? p->sd : NAN);
+        }
+        if (against && csv_has(g, which, false) && table_differs(which)) {
+            eg_paired d = eg_group_paired(of, against, which);
+            eg_csv_number(f, d.mean);
+            eg_csv_number(f, d.sd);
+            eg_csv_number(f, d.p);
         }
     }
     fputc('\n', f);
 }
 
-void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order)
+void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order,
+                 const eg_against *against)
 {
-    csv_heading(f, g);
+    csv_heading(f, g, against->group);
     for (size_t i = 0; i < g->n; i++)
-        csv_row(f, g, order[i]);
+        csv_row(f, g, order[i], against->group);
 }

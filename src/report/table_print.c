@@ -168,6 +168,8 @@ static void latex_text(FILE *f, const char *text)
             fputs("\\dots{}", f), text += strlen("…") - 1;
         else if (*text == '-' && text[1] >= '0' && text[1] <= '9')
             fputs("$-$", f);
+        else if (*text == '<' || *text == '>')
+            fprintf(f, "$%c$", *text);
         else if (*text == '\\')
             fputs("\\textbackslash{}", f);
         else if (*text == '^' || *text == '~')

@@ -1,0 +1,28 @@
+# Differences over seeds, and ours beside a paper's.
+cat >file.yaml <<'YAML'
+name: small
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+memory: {kind: reservoir, size: 10}
+runs:
+- {label: avg, method: fedavg}
+- {label: er, method: er, published: {acc_final: [50, 1], forgetting: 3}}
+YAML
+no_numbers() { sed -E 's/[-+]?[0-9]+\.[0-9]+/X/g; s/[0-9.]+ (k?B|s)\b/X \1/g; s/ +/ /g'; }
+
+echo "# over three seeds, to the first row, and to another"
+engram compare file.yaml --seeds 0..2 --markdown | cut -d'|' -f1-8 | no_numbers
+engram compare file.yaml --seeds 0..2 --markdown --against er | cut -d'|' -f1-8 | no_numbers
+echo "# CSV"
+engram compare file.yaml --seeds 0..2 --csv | head -1 | tr , '\n' | grep "difference\|_p$"
+echo "# ours beside theirs"
+engram compare file.yaml --seeds 0..2 --published --quiet | head -3 | no_numbers
+engram compare file.yaml --seeds 0..2 --published --csv | cut -d, -f1-5
+echo "# what goes wrong"
+fails 2 engram compare file.yaml --against ear
+fails 2 engram compare file.yaml --only avg --against er
+fails 2 engram run file.yaml --against er
+fails 2 engram run file.yaml --published
+sed -i '/published/s/, published.*}/}/' file.yaml
+fails 2 engram compare file.yaml --published
