@@ -1,7 +1,7 @@
 /* group.c - seeds found, and statistics over them.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "report/group.h"
+#include "report/swept.h"
 
 #include <engram/method.h>
 
@@ -75,7 +75,8 @@ static eg_status group_make(eg_groups *g)
             (eg_group){.run = g->runs + i, .n = 1, .bound = group_is_bound(r->start)};
     }
     EG_TRY(eg_groups_tell_apart(g));
-    return group_name(g);
+    EG_TRY(group_name(g));
+    return eg_groups_find_sweeps(g);
 }
 
 /* The run that others of its experiment and seed are held against; NULL if there is none, or
@@ -242,15 +243,21 @@ eg_spread eg_group_met(const eg_group *g, int64_t round)
     return group_spread(s);
 }
 
+/* Bounds compete with none, and of a sweep only what validation has chosen does. */
+static bool group_competes(const eg_groups *all, const eg_group *g)
+{
+    return !g->bound && (g->n_swept == 0 || eg_group_is_chosen(all, g));
+}
+
 bool eg_group_is_best(const eg_groups *all, const eg_group *g, const eg_column *c)
 {
     eg_spread mine = eg_group_summary(g, c->which);
     bool alone = true;
-    if (g->bound || c->better == 0 || isnan(mine.sd))
+    if (!group_competes(all, g) || c->better == 0 || isnan(mine.sd))
         return false;
     for (const eg_group *k = all->group; k < all->group + all->n; k++) {
         eg_spread other = eg_group_summary(k, c->which);
-        if (k == g || k->bound || other.n == 0)
+        if (k == g || !group_competes(all, k) || other.n == 0)
             continue;
         double lead = (mine.mean - other.mean) * c->better;
         if (!(lead > fmax(mine.sd, other.sd)) || isnan(other.sd))

@@ -31,6 +31,11 @@ typedef struct eg_group {
     const char *apart;             /* what stands in the brackets, or "" */
     const eg_differing *differing; /* [n_differing] by n_values, most first */
     size_t n_differing;
+    /* Of a sweep, the title without the values at the label's end, and these; else the title.
+     */
+    const char *base;
+    const eg_differing *swept; /* [n_swept] in the label's order */
+    size_t n_swept;
     bool bound;      /* a bound on what methods can reach, so that it competes with none */
     eg_runlog **run; /* [n] by seed */
     size_t n;
@@ -82,7 +87,8 @@ const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which);
 
 /* Whether a group is better than every other contender by more than the larger of their
- * deviations. Without deviations (one seed), without others, and for a bound it is not. */
+ * deviations. Without deviations (one seed), without others, for a bound, and for what
+ * validation did not choose of a sweep, it is not. */
 bool eg_group_is_best(const eg_groups *all, const eg_group *g, const eg_column *c);
 
 /* How many characters a UTF-8 text has, and how many bytes its first n (all, if fewer). */

@@ -4,6 +4,7 @@
 #include "report/chart.h"
 #include "report/paired.h"
 #include "report/style.h"
+#include "report/swept.h"
 #include "report/taken.h"
 
 #include "io/file.h"
@@ -280,6 +281,23 @@ static void html_table_head(eg_page *p, const eg_against *against)
     fprintf(p->f, "</tr></thead>");
 }
 
+/* What is to be said below the table. */
+static eg_status html_notes(eg_page *p, const eg_against *against)
+{
+    size_t n = 0;
+    const char **notes = eg_arena_alloc(&p->arena, (p->g->n + 2) * sizeof *notes);
+    EG_TRY(notes ? EG_OK : EG_ENOMEM);
+    if (against->group && !(notes[n++] = eg_against_note(&p->arena, against)))
+        return EG_ENOMEM;
+    EG_TRY(eg_groups_sweep_notes(&p->arena, p->g, notes, &n));
+    for (size_t i = 0; i < n; i++) {
+        fprintf(p->f, "<p class=\"where\">");
+        eg_html_text(p->f, notes[i]);
+        fprintf(p->f, "</p>");
+    }
+    return EG_OK;
+}
+
 static eg_status html_table(eg_page *p)
 {
     eg_against against;
@@ -304,12 +322,7 @@ static eg_status html_table(eg_page *p)
         fprintf(p->f, "</tr>\n");
     }
     fprintf(p->f, "</tbody></table>");
-    const char *note = against.group ? eg_against_note(&p->arena, &against) : NULL;
-    if (note) {
-        fprintf(p->f, "<p class=\"where\">");
-        eg_html_text(p->f, note);
-        fprintf(p->f, "</p>");
-    }
+    EG_TRY(html_notes(p, &against));
     fprintf(p->f, "</div>\n");
     return EG_OK;
 }

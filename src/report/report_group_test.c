@@ -3,7 +3,7 @@
  */
 #include "report/five_runs.h"
 
-#include "report/group.h"
+#include "report/swept.h"
 
 #include <engram/report.h>
 
@@ -253,6 +253,52 @@ static void test_regret_is_held_against_the_centralized_run_of_the_seed(void **s
     free(text);
 }
 
+/* Runs with these labels, seed 0, in the order of dirs. */
+static eg_groups *labelled(const char *const *labels, size_t n)
+{
+    eg_groups *g;
+    for (size_t i = 0; i < n; i++) {
+        fixture s = {.name = "demo",
+                     .label = labels[i],
+                     .tasks = 1,
+                     .rounds_a_task = 1,
+                     .clients = 1,
+                     .chosen = 1};
+        fixture_write(&s, dirs[i]);
+    }
+    assert_ok(eg_groups_load(dirs, n, NULL, 0, &g));
+    assert_int_equal(g->n, n);
+    return g;
+}
+
+static void test_labels_of_a_sweep_tell_its_values(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"er lr 1 train.lr=0.1 re-fed.size=5",
+                                         "er lr 1 train.lr=0.2 re-fed.size=5",
+                                         "own train.lr=0.1", "x=1", "er a = b"};
+    eg_groups *g = labelled(labels, RUNS);
+    const char **keys;
+    size_t n;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(g->group[i].n_swept, 2);
+        assert_string_equal(g->group[i].base, "er lr 1");
+        assert_string_equal(eg_group_swept(&g->group[i], "train.lr"), i ? "0.2" : "0.1");
+        assert_string_equal(eg_group_swept(&g->group[i], "re-fed.size"), "5");
+        assert_null(eg_group_swept(&g->group[i], "train"));
+        assert_false(eg_group_is_chosen(g, &g->group[i])); /* nothing was validated */
+    }
+    for (int i = 2; i < RUNS; i++) { /* alone, or no setting: just labels */
+        assert_int_equal(g->group[i].n_swept, 0);
+        assert_string_equal(g->group[i].base, labels[i]);
+    }
+    assert_ok(eg_groups_swept_keys(&g->arena, g, &keys, &n));
+    assert_int_equal(n, 2);
+    assert_string_equal(keys[0], "train.lr");
+    assert_string_equal(keys[1], "re-fed.size");
+    eg_groups_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +308,7 @@ int main(void)
         TEST(test_many_other_settings_are_cut_short),
         TEST(test_hash_tells_groups_apart_where_settings_do_not),
         TEST(test_json_names_the_settings_that_differ),
+        TEST(test_labels_of_a_sweep_tell_its_values),
         TEST(test_values_are_shown_in_their_units),
         TEST(test_best_is_who_leads_by_more_than_a_deviation),
         TEST(test_regret_is_held_against_the_centralized_run_of_the_seed),

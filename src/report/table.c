@@ -4,6 +4,7 @@
 #include "report/table.h"
 
 #include "base/base.h"
+#include "report/swept.h"
 
 #include <engram/log.h>
 #include <engram/opt.h>
@@ -36,15 +37,15 @@ eg_status eg_grid_label(eg_groups *g, eg_grid *t, size_t row, bool brief)
 {
     const eg_group *of = t->of[row];
     size_t apart = *of->apart ? strlen(of->apart) + strlen(" ()") : 0;
-    const char *tail = of->title + strlen(of->title) - apart;
-    size_t wide = eg_show_length(tail), n = eg_show_length(of->title) - wide;
+    const char *tail = of->base + strlen(of->base) - apart;
+    size_t wide = eg_show_length(tail), n = eg_show_length(of->base) - wide;
     size_t room =
         wide + TABLE_LABEL_LEAST < TABLE_LABEL ? TABLE_LABEL - wide : TABLE_LABEL_LEAST;
     if (!brief || n <= room)
-        return eg_grid_set(g, t, row, 0, of->title, EG_CELL_PLAIN);
-    size_t begin = eg_show_begin(of->title, room / 2);
-    size_t end = eg_show_begin(of->title, n - (room - 1) / 2);
-    char *text = eg_arena_text(&g->arena, "%.*s…%s", (int)begin, of->title, of->title + end);
+        return eg_grid_set(g, t, row, 0, of->base, EG_CELL_PLAIN);
+    size_t begin = eg_show_begin(of->base, room / 2);
+    size_t end = eg_show_begin(of->base, n - (room - 1) / 2);
+    char *text = eg_arena_text(&g->arena, "%.*s…%s", (int)begin, of->base, of->base + end);
     return text ? eg_grid_set(g, t, row, 0, text, EG_CELL_PLAIN) : EG_ENOMEM;
 }
 
@@ -103,11 +104,12 @@ eg_status eg_grid_alloc(eg_groups *g, size_t rows, size_t columns, eg_grid *t)
     return t->cell && t->weight && t->of ? EG_OK : EG_ENOMEM;
 }
 
-static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, eg_grid *t)
+static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, size_t n_swept,
+                             eg_grid *t)
 {
     const eg_group **order;
     eg_against against;
-    size_t columns = 2;
+    size_t columns = 2 + n_swept;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
     EG_TRY(eg_groups_against(g, how->against, order[0], &against));
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
@@ -121,19 +123,38 @@ static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, eg_grid *t
     return EG_OK;
 }
 
+/* What a row is of: its label, the values of a sweep, how many seeds. */
+static eg_status table_heads(eg_groups *g, eg_grid *t, const char *const *keys, size_t n_keys,
+                             bool brief)
+{
+    EG_TRY(eg_grid_set(g, t, 0, 0, "label", EG_CELL_PLAIN));
+    EG_TRY(eg_grid_set(g, t, 0, n_keys + 1, "seeds", EG_CELL_PLAIN));
+    t->weight[0] = EG_GRID_ALWAYS;
+    for (size_t k = 0; k < n_keys; k++) {
+        t->weight[k + 1] = EG_GRID_ALWAYS;
+        EG_TRY(eg_grid_set(g, t, 0, k + 1, keys[k], EG_CELL_PLAIN));
+    }
+    for (size_t i = 1; i < t->rows; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%zu", t->of[i]->n);
+        EG_TRY(eg_grid_label(g, t, i, brief));
+        EG_TRY(eg_grid_set(g, t, i, n_keys + 1, text, EG_CELL_PLAIN));
+        for (size_t k = 0; k < n_keys; k++) {
+            const char *value = eg_group_swept(t->of[i], keys[k]);
+            EG_TRY(eg_grid_set(g, t, i, k + 1, value ? value : "–", EG_CELL_PLAIN));
+        }
+    }
+    return EG_OK;
+}
+
 eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *t)
 {
-    char text[32];
-    EG_TRY(table_alloc(g, how, t));
-    EG_TRY(eg_grid_set(g, t, 0, 0, "label", EG_CELL_PLAIN));
-    EG_TRY(eg_grid_set(g, t, 0, 1, "seeds", EG_CELL_PLAIN));
-    t->weight[0] = EG_GRID_ALWAYS;
-    for (size_t i = 1; i < t->rows; i++) {
-        snprintf(text, sizeof text, "%zu", t->of[i]->n);
-        EG_TRY(eg_grid_label(g, t, i, how->form == EG_COMPARE_TEXT));
-        EG_TRY(eg_grid_set(g, t, i, 1, text, EG_CELL_PLAIN));
-    }
-    size_t k = 2;
+    const char **keys;
+    size_t n_keys;
+    EG_TRY(eg_groups_swept_keys(&g->arena, g, &keys, &n_keys));
+    EG_TRY(table_alloc(g, how, n_keys, t));
+    EG_TRY(table_heads(g, t, keys, n_keys, how->form == EG_COMPARE_TEXT));
+    size_t k = 2 + n_keys;
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
         if (!eg_column_used(g, c))
             continue;
@@ -258,7 +279,7 @@ static eg_status table_forced_note(eg_groups *g, const char **out)
 
 eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n)
 {
-    const char **notes = eg_arena_alloc(&g->arena, (g->n + 4) * sizeof *notes);
+    const char **notes = eg_arena_alloc(&g->arena, (2 * g->n + 5) * sizeof *notes);
     *out = notes;
     *n = 0;
     if (!notes)
@@ -271,6 +292,7 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
     *n += notes[*n] != NULL;
     if (t->against.group && !(notes[(*n)++] = eg_against_note(&g->arena, &t->against)))
         return EG_ENOMEM;
+    EG_TRY(eg_groups_sweep_notes(&g->arena, g, notes, n));
     for (size_t i = 1; i < t->rows; i++) {
         char text[96];
         if (t->of[i] == t->of[i - 1]) /* rows of one group say it once */
@@ -279,7 +301,7 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
         if (!l.first)
             continue;
         eg_show_losses(text, &l);
-        notes[*n] = eg_arena_text(&g->arena, "%s: %s", t->cell[i * t->columns].text, text);
+        notes[*n] = eg_arena_text(&g->arena, "%s: %s", t->of[i]->title, text);
         if (!notes[(*n)++])
             return EG_ENOMEM;
     }

@@ -4,6 +4,7 @@
 #include "report/table.h"
 
 #include "io/json.h"
+#include "report/swept.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -83,6 +84,20 @@ static eg_status table_json_settings(eg_json *row, const eg_group *group)
     return eg_json_set(row, "differing_settings", settings);
 }
 
+static eg_status table_json_sweep(eg_json *row, const eg_groups *g, const eg_group *group)
+{
+    eg_json *swept = eg_json_object();
+    for (size_t i = 0; swept && i < group->n_swept; i++)
+        if (eg_json_set(swept, group->swept[i].key, eg_json_of_text(group->swept[i].value)) !=
+            EG_OK) {
+            eg_json_free(swept);
+            return EG_ENOMEM;
+        }
+    EG_TRY(eg_json_set(row, "sweep", swept));
+    return eg_json_set(row, "best_by_validation",
+                       eg_json_of_bool(eg_group_is_chosen(g, group)));
+}
+
 static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group *group,
                                 const eg_group *against)
 {
@@ -91,6 +106,8 @@ static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group
     EG_TRY(eg_json_set(row, "config_sha256",
                        eg_json_of_text(group->run[0]->start->config_sha256)));
     EG_TRY(table_json_settings(row, group));
+    if (group->n_swept)
+        EG_TRY(table_json_sweep(row, g, group));
     EG_TRY(table_json_seeds(row, group));
     eg_losses l = eg_group_losses(group);
     EG_TRY(eg_json_set(row, "scale", eg_json_of_real(group->run[0]->scale)));

@@ -1,0 +1,162 @@
+/* swept.c - runs of one sweep, found by their labels.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/swept.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Whether a word is "train.lr=0.1". */
+static bool swept_is_pair(const char *word, size_t n)
+{
+    size_t key = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789._-");
+    return key > 0 && key + 1 < n && word[key] == '=';
+}
+
+/* How many bytes of a label stand before the settings at its end; *n: how many these are. */
+static size_t swept_begin(const char *label, size_t *n)
+{
+    size_t begin = strlen(label);
+    *n = 0;
+    for (size_t end = begin; end > 0; end = begin) {
+        size_t word = end;
+        while (word > 0 && label[word - 1] != ' ')
+            word--;
+        if (word < 2 || !swept_is_pair(label + word, end - word))
+            break;
+        begin = word - 1; /* without the blank */
+        (*n)++;
+    }
+    return begin;
+}
+
+/* Reads the settings of a group's label. */
+static eg_status swept_read(eg_groups *g, eg_group *of)
+{
+    const char *label = of->run[0]->start->label;
+    size_t n, begin = swept_begin(label, &n), tail = strlen(of->title);
+    eg_differing *list = eg_arena_alloc(&g->arena, (n + 1) * sizeof *list);
+    if (!list)
+        return EG_ENOMEM;
+    const char *at = label + begin;
+    for (size_t i = 0; i < n; i++) {
+        size_t key = strcspn(++at, "="), value = strcspn(at, " ");
+        list[i].key = eg_arena_text(&g->arena, "%.*s", (int)key, at);
+        list[i].value = eg_arena_text(&g->arena, "%.*s", (int)(value - key - 1), at + key + 1);
+        if (!list[i].key || !list[i].value)
+            return EG_ENOMEM;
+        at += value;
+    }
+    /* The title is the label with what stands around it. */
+    tail -= *of->apart ? strlen(of->apart) + strlen(" ()") : 0;
+    of->base = eg_arena_text(&g->arena, "%.*s%s", (int)(tail - strlen(label) + begin),
+                             of->title, of->title + tail);
+    of->swept = list;
+    of->n_swept = n;
+    return of->base ? EG_OK : EG_ENOMEM;
+}
+
+static bool swept_same(const eg_group *a, const eg_group *b)
+{
+    bool same = a->n_swept == b->n_swept && strcmp(a->base, b->base) == 0;
+    for (size_t i = 0; same && i < a->n_swept; i++)
+        same = strcmp(a->swept[i].key, b->swept[i].key) == 0;
+    return same;
+}
+
+/* Whether there is another one of its sweep: else the label is just a label. */
+static bool swept_in_company(const eg_groups *g, const eg_group *of)
+{
+    for (const eg_group *k = g->group; k < g->group + g->n; k++)
+        if (k != of && swept_same(k, of))
+            return true;
+    return false;
+}
+
+eg_status eg_groups_find_sweeps(eg_groups *g)
+{
+    bool *in_company = eg_arena_alloc(&g->arena, g->n * sizeof *in_company);
+    if (!in_company)
+        return EG_ENOMEM;
+    for (size_t i = 0; i < g->n; i++)
+        EG_TRY(swept_read(g, &g->group[i]));
+    for (size_t i = 0; i < g->n; i++)
+        in_company[i] = g->group[i].n_swept > 0 && swept_in_company(g, &g->group[i]);
+    for (size_t i = 0; i < g->n; i++)
+        if (!in_company[i]) {
+            g->group[i].n_swept = 0;
+            g->group[i].base = g->group[i].title;
+        }
+    return EG_OK;
+}
+
+const char *eg_group_swept(const eg_group *g, const char *key)
+{
+    for (size_t i = 0; i < g->n_swept; i++)
+        if (strcmp(g->swept[i].key, key) == 0)
+            return g->swept[i].value;
+    return NULL;
+}
+
+eg_status eg_groups_swept_keys(eg_arena *a, const eg_groups *g, const char ***out, size_t *n)
+{
+    size_t most = 0;
+    *n = 0;
+    for (size_t i = 0; i < g->n; i++)
+        most += g->group[i].n_swept;
+    *out = eg_arena_alloc(a, (most + 1) * sizeof **out);
+    if (!*out)
+        return EG_ENOMEM;
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->group[i].n_swept; k++) {
+            const char *key = g->group[i].swept[k].key;
+            bool known = false;
+            for (size_t j = 0; j < *n && !known; j++)
+                known = strcmp((*out)[j], key) == 0;
+            if (!known)
+                (*out)[(*n)++] = key;
+        }
+    return EG_OK;
+}
+
+bool eg_group_is_chosen(const eg_groups *all, const eg_group *g)
+{
+    double mine = eg_group_summary(g, EG_SUMMARY_acc_validation).mean;
+    if (g->n_swept == 0 || isnan(mine))
+        return false;
+    for (const eg_group *k = all->group; k < all->group + all->n; k++) {
+        double other = eg_group_summary(k, EG_SUMMARY_acc_validation).mean;
+        if (swept_same(k, g) && (other > mine || (other == mine && k < g)))
+            return false;
+    }
+    return true;
+}
+
+/* "best by validation: er with train.lr=0.1, 81.2 %" */
+static const char *swept_note(eg_arena *a, const eg_group *of)
+{
+    char percent[32];
+    const char *text = eg_arena_text(a, "best by validation: %s with", of->base);
+    for (size_t i = 0; text && i < of->n_swept; i++)
+        text = eg_arena_text(a, "%s %s=%s", text, of->swept[i].key, of->swept[i].value);
+    eg_show_percent(percent, eg_group_summary(of, EG_SUMMARY_acc_validation).mean);
+    return text ? eg_arena_text(a, "%s, %s %%", text, percent) : NULL;
+}
+
+eg_status eg_groups_sweep_notes(eg_arena *a, const eg_groups *g, const char **notes, size_t *n)
+{
+    bool swept = false, chosen = false;
+    for (size_t i = 0; i < g->n; i++) {
+        const eg_group *k = &g->group[i];
+        swept |= k->n_swept > 0;
+        if (!eg_group_is_chosen(g, k))
+            continue;
+        chosen = true;
+        if (!(notes[(*n)++] = swept_note(a, k)))
+            return EG_ENOMEM;
+    }
+    if (swept && !chosen)
+        notes[(*n)++] = "no run of the sweep is called the best, for the test must not choose; "
+                        "data.validation holds samples out that may";
+    return EG_OK;
+}
