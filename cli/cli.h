@@ -17,6 +17,7 @@ int eg_verb_eval(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);
+int eg_verb_pretrain(int argc, char **argv);
 int eg_verb_report(int argc, char **argv);
 int eg_verb_run(int argc, char **argv);
 int eg_verb_scenario(int argc, char **argv);

@@ -19,6 +19,12 @@ static bool run_show(void *context, const eg_progress *p)
     return !stop_asked();
 }
 
+static bool run_show_pretraining(void *context, const eg_pretraining *p)
+{
+    screen_pretraining(context, p);
+    return !stop_asked();
+}
+
 /* A run's own page; its absence is no reason to call the run failed. */
 static void run_write_page(const char *folder)
 {
@@ -55,6 +61,8 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
                             .folder = at,
                             .transport = o->transport,
                             .progress = run_show,
+                            .pretraining = run_show_pretraining,
+                            .say = screen_say,
                             .context = &shown};
     bool stopped = false;
     if (stop_watch() != EG_OK || eg_experiment_run(e, &how, folder, &stopped) != EG_OK)

@@ -148,14 +148,14 @@ static void screen_draw_bar(const screen *s, const eg_progress *p)
         printf("\n");
 }
 
-static void screen_print_line(const screen *s, const eg_progress *p)
+static void screen_print_line(const screen *s, const char *unit, const eg_progress *p)
 {
     char loss[32], accuracy[48] = "";
     screen_loss(p->loss, loss);
     if (p->evaluated && p->accuracy >= 0)
         snprintf(accuracy, sizeof accuracy, " accuracy %.2f %%", 100 * p->accuracy);
-    printf("%s seed %llu round %lld/%lld loss %s%s %.1f s\n", s->label,
-           (unsigned long long)s->seed, (long long)p->round, (long long)p->n_rounds, loss,
+    printf("%s seed %llu %s %lld/%lld loss %s%s %.1f s\n", s->label,
+           (unsigned long long)s->seed, unit, (long long)p->round, (long long)p->n_rounds, loss,
            accuracy, p->seconds);
 }
 
@@ -214,12 +214,52 @@ void screen_progress(screen *s, const eg_progress *p)
         screen_draw_bar(s, p);
         s->shown = p->seconds;
     } else if (s->form == SCREEN_LINES && (due || p->seconds - s->shown > screen_pause())) {
-        screen_print_line(s, p);
+        screen_print_line(s, "round", p);
         s->shown = p->seconds;
     } else if (s->form == SCREEN_JSON) {
         screen_print_json(s, p);
     }
     fflush(stdout);
+}
+
+static void screen_print_pretraining(const screen *s, const eg_pretraining *p)
+{
+    screen_json_head(s, "pretraining");
+    printf(",\"batch\":%lld,\"batches\":%lld", (long long)p->batch, (long long)p->n_batches);
+    screen_json_number("loss", p->loss, p->batch > 0);
+    screen_json_number("seconds", p->seconds, true);
+    printf(",\"waiting\":%s}\n", p->waiting ? "true" : "false");
+}
+
+void screen_pretraining(screen *s, const eg_pretraining *p)
+{
+    const screen as = {.form = s->form, .label = "pre-training"};
+    const eg_progress done = {.round = p->batch,
+                              .n_rounds = p->n_batches,
+                              .loss = p->loss,
+                              .accuracy = -1,
+                              .seconds = p->seconds};
+    bool end = !p->waiting && p->batch == p->n_batches, bar = s->form == SCREEN_BAR;
+    double pause = bar || s->form == SCREEN_JSON ? 0.1 : screen_pause();
+    if (s->form == SCREEN_QUIET || !(end || p->seconds - s->shown > pause))
+        return;
+    if (s->form == SCREEN_JSON)
+        screen_print_pretraining(s, p);
+    else if (p->waiting)
+        printf("%spre-training: another process is at it, %.0f s%s", bar ? "\r" : "",
+               p->seconds, bar ? "\033[K" : "\n");
+    else if (bar)
+        screen_draw_bar(&as, &done);
+    else
+        screen_print_line(&as, "batch", &done);
+    s->shown = end ? 0 : p->seconds; /* the rounds have a clock of their own */
+    fflush(stdout);
+}
+
+void screen_say(void *context, const char *sentence)
+{
+    (void)context;
+    fprintf(stderr, "engram: %s\n", sentence);
 }
 
 /* A run's summary.json in one line: outside of texts, where they are escaped, line ends and

@@ -29,6 +29,12 @@ void screen_total(screen_form form, size_t n, double seconds);
 
 void screen_progress(screen *s, const eg_progress *p);
 
+/* The same of pre-training, which no run's label stands before. */
+void screen_pretraining(screen *s, const eg_pretraining *p);
+
+/* A sentence that somebody should know, on stderr. */
+void screen_say(void *context, const char *sentence);
+
 /* The run came to its end, or was stopped after a checkpoint. */
 void screen_finished(const screen *s, const char *folder);
 void screen_stopped(const screen *s, const char *folder);

@@ -68,6 +68,18 @@ const eg_verb eg_verbs[] = {
      "  --set KEY=VALUE   an option of the data set\n"
      "  --seed N          of a generated data set (the run's)\n"
      "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"},
+    {"pretrain", eg_verb_pretrain, "engram pretrain FILE [options]\n",
+     "have a file's network learn from fractals, which its runs start from",
+     "The encoder is kept in ENGRAM_CACHE, else ~/.cache/engram, where runs find it; a run "
+     "makes it\n"
+     "too. `engram help pretrain` is this; `engram list settings` shows the section.\n\n"
+     "  --only LABEL      of this run (the first that has pre-training)\n"
+     "  --probe DATA      what a linear layer learns of this data set from its features, and\n"
+     "                    from those of the network as it was drawn\n"
+     "  --set KEY=VALUE   change a setting: pretrain.images=100000\n"
+     "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"
+     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"
+     "  --quiet           no progress\n"},
     {"train", eg_verb_train, "engram train [options]\n",
      "train one network on generated characters",
      "Without a model: a linear one, and cnn-small.\n\n"

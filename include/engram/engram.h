@@ -39,6 +39,7 @@
 #include <engram/opt.h>
 #include <engram/optim.h>
 #include <engram/params.h>
+#include <engram/pretrain.h>
 #include <engram/program.h>
 #include <engram/report.h>
 #include <engram/rng.h>

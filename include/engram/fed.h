@@ -7,7 +7,7 @@
 #ifndef EG_FED_H
 #define EG_FED_H
 
-#include <engram/experiment.h>
+#include <engram/pretrain.h>
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -34,6 +34,9 @@ typedef struct eg_run_how {
     const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
     const char *transport; /* of eg_transport_family; NULL: threads of this process */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
+    /* As those of eg_pretrain_how, before the first round. */
+    bool (*pretraining)(void *context, const eg_pretraining *p);
+    void (*say)(void *context, const char *sentence);
     void *context;
 } eg_run_how;
 

@@ -91,6 +91,9 @@ eg_status eg_experiment_check(const eg_experiment *e)
     if (e->eval.patience > 0 && e->eval.every == EG_EVERY_TASK)
         return eg_fail(EG_EINVAL, "eval.patience counts points of a curve, but eval.every is "
                                   "task; it wants round or a number of rounds");
+    if (e->pretrain.epochs > 0 && *e->start.weights)
+        return eg_fail(EG_EINVAL, "model.weights and pretrain exclude each other: both say "
+                                  "where the run starts from");
     return eg_parts_setup(&e->parts, &(eg_setting){.train = &e->train}, e->memory.kind != 0,
                           &agreed);
 }

@@ -80,6 +80,18 @@ typedef struct eg_start_opts {
     int head; /* eg_take, of "keep|fresh|rows" */
 } eg_start_opts;
 
+/* Of "rows|fresh". */
+typedef enum eg_pretrain_head { EG_PRETRAIN_ROWS, EG_PRETRAIN_FRESH } eg_pretrain_head;
+
+/* What the network learns from fractals before the first round. */
+typedef struct eg_pretrain_opts {
+    int64_t epochs; /* 0: nothing */
+    int64_t classes, images, points, batch;
+    double lr, weight_decay, temperature;
+    int64_t seed; /* its own: all seeds of a run start from one encoder */
+    int head;     /* eg_pretrain_head: what becomes of it */
+} eg_pretrain_opts;
+
 struct eg_experiment {
     char name[EG_LABEL_SIZE], label[EG_LABEL_SIZE];
     const eg_model *model;
@@ -97,6 +109,7 @@ struct eg_experiment {
     eg_schedule schedule;
     eg_server_opts server;
     eg_eval_opts eval;
+    eg_pretrain_opts pretrain;
     eg_parts parts;
     char net_options[2 * EG_OPT_TEXT_SIZE]; /* the model's, as a net takes them */
     eg_marks layers; /* where its list of layers was read; n 0: unknown */

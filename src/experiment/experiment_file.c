@@ -21,9 +21,9 @@ struct eg_experiment_file {
 };
 
 /* The keys every file may have that are no method's name. */
-static const char *const file_keys[] = {"name",   "scale",     "data",  "model",    "scenario",
-                                        "memory", "optimizer", "train", "schedule", "server",
-                                        "eval",   "runs",      "sweep"};
+static const char *const file_keys[] = {
+    "name",  "scale",    "data",   "model",    "scenario", "memory", "optimizer",
+    "train", "schedule", "server", "pretrain", "eval",     "runs",   "sweep"};
 
 static const char *file_label(const eg_yaml_node *run)
 {

@@ -78,6 +78,19 @@ const eg_opt eg_settings_of_data[] = {
     EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
     EG_OPT_END,
 };
+const eg_opt eg_settings_of_pretrain[] = {
+    EG_OPT_INT(eg_pretrain_opts, epochs, 0, 0, 100000, "passes over the fractals; 0: no pre-training"),
+    EG_OPT_INT(eg_pretrain_opts, classes, 1000, 1, 1e7, "of fractals, each a system of its own"),
+    EG_OPT_INT(eg_pretrain_opts, images, 1e6, 2, 1e9, "fractals in all, drawn as needed in the size and channels of the data"),
+    EG_OPT_INT(eg_pretrain_opts, points, 100000, 1, 1e9, "points drawn per image"),
+    EG_OPT_INT(eg_pretrain_opts, batch, 32, 1, 65536, "images in a batch"),
+    EG_OPT_REAL(eg_pretrain_opts, lr, 0.001, 0, 1e3, "step size of Adam"),
+    EG_OPT_REAL(eg_pretrain_opts, weight_decay, 0.0002, 0, 1e3, "of Adam"),
+    EG_OPT_REAL(eg_pretrain_opts, temperature, 1, 1e-3, 1e3, "what logits are divided by in the loss"),
+    EG_OPT_INT(eg_pretrain_opts, seed, 0, 0, 1e15, "of fractals, first values and order; all seeds of a run start from one encoder"),
+    EG_OPT_CHOICE(eg_pretrain_opts, head, 0, "the last layer: the first rows of the fractals', or drawn by the run's seed", "rows|fresh"),
+    EG_OPT_END,
+};
 const eg_opt eg_settings_of_model[] = {
     EG_OPT_TEXT(eg_start_opts, weights, "", "a safetensors file with the global model's first values, by PyTorch's names; without one they are drawn"),
     EG_OPT_TEXT(eg_start_opts, weights_sha256, "", "of that file; another one is refused"),
@@ -98,6 +111,9 @@ static const eg_section sections[] = {
      offsetof(eg_experiment, server)},
     {{"eval", "how models are tested", sizeof(eg_eval_opts), sections_eval},
      offsetof(eg_experiment, eval)},
+    {{"pretrain", "what the network learns from fractals before the first round",
+      sizeof(eg_pretrain_opts), eg_settings_of_pretrain},
+     offsetof(eg_experiment, pretrain)},
 };
 static const eg_component sections_of_data = {"data",
                                               "the images, beside the data set's own options",
@@ -109,10 +125,10 @@ static const eg_component sections_of_all = {"experiment",
                                              "at the top of the file, in no section",
                                              sizeof(eg_experiment), eg_settings_of_all};
 
-const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2],
-                                         &sections[3], &sections[4], NULL};
+const eg_section *const eg_sections[] = {&sections[0], &sections[1], &sections[2], &sections[3],
+                                         &sections[4], &sections[5], NULL};
 
 static const void *const sections_listed[] = {
-    &sections[0],      &sections[1],       &sections[2],     &sections[3], &sections[4],
-    &sections_of_data, &sections_of_model, &sections_of_all, NULL};
+    &sections[0], &sections[1],      &sections[2],       &sections[3],     &sections[4],
+    &sections[5], &sections_of_data, &sections_of_model, &sections_of_all, NULL};
 const eg_family eg_setting_family = {"settings", "settings of", sections_listed, NULL};

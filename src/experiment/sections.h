@@ -11,9 +11,10 @@ typedef struct eg_section {
     size_t offset; /* of its struct in an eg_experiment */
 } eg_section;
 
-extern const eg_section *const eg_sections[]; /* NULL at the end */
-extern const eg_opt eg_settings_of_data[];    /* beside those of the data set */
-extern const eg_opt eg_settings_of_model[];   /* beside those of the network */
-extern const eg_opt eg_settings_of_all[];     /* at the top of the file */
+extern const eg_section *const eg_sections[];  /* NULL at the end */
+extern const eg_opt eg_settings_of_data[];     /* beside those of the data set */
+extern const eg_opt eg_settings_of_model[];    /* beside those of the network */
+extern const eg_opt eg_settings_of_all[];      /* at the top of the file */
+extern const eg_opt eg_settings_of_pretrain[]; /* a section */
 
 #endif

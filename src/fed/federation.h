@@ -47,6 +47,7 @@ typedef struct eg_federation {
     void *carrier; /* the transport's state */
     eg_cursor *cursor;
     eg_server server;
+    char encoder_sha256[65];        /* of what it was pre-trained to; "": it was not */
     float *param, *state;           /* the global model */
     float *next_param, *next_state; /* the mean that will become it */
     eg_server_optimizer

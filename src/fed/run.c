@@ -7,6 +7,7 @@
 #include "experiment/saved.h"
 #include "experiment/start.h"
 #include "io/json.h"
+#include "pretrain/encoder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,6 +24,28 @@ static double run_pause(void)
     return seconds >= 0 ? seconds : 5;
 }
 
+/* Before round 0: the values drawn by the seed or taken from a file, or from pre-training. */
+static eg_status run_start_model(eg_federation *f, const eg_run_how *how)
+{
+    const eg_experiment *e = f->e;
+    const eg_pretrain_how make = {.data_dir = how->data_dir,
+                                  .progress = how->pretraining,
+                                  .say = how->say,
+                                  .context = how->context};
+    eg_pretrained encoder;
+    EG_TRY(eg_start_fill(&e->start, f->net, f->seed, f->param, f->state));
+    if (!eg_experiment_pretrains(e))
+        return EG_OK;
+    eg_net_spec spec = eg_feed_net(e, &f->feed);
+    double begun = eg_seconds();
+    EG_TRY(eg_pretrain_for(e, &spec, &make, &encoder));
+    f->since += eg_seconds() - begun; /* a run takes as long whoever makes its encoder */
+    memcpy(f->encoder_sha256, encoder.sha256, sizeof encoder.sha256);
+    return eg_net_start(f->net, encoder.path,
+                        e->pretrain.head == EG_PRETRAIN_ROWS ? EG_TAKE_ROWS : EG_TAKE_NONE,
+                        f->param, f->state);
+}
+
 static eg_status run_open_model(eg_federation *f)
 {
     eg_net_spec spec = eg_feed_net(f->e, &f->feed);
@@ -31,7 +54,6 @@ static eg_status run_open_model(eg_federation *f)
     const eg_params *p = eg_net_params(f->net);
     EG_TRY(eg_params_alloc(p, &f->param));
     EG_TRY(eg_state_alloc(p, &f->state));
-    EG_TRY(eg_start_fill(&f->e->start, f->net, f->seed, f->param, f->state));
     EG_TRY(eg_params_alloc(p, &f->next_param));
     EG_TRY(eg_state_alloc(p, &f->next_state));
     if (f->e->server.optimizer.rule != EG_SERVER_NONE)
@@ -82,6 +104,8 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
                           e->memory.kind != 0, &f->agreed));
     EG_TRY(run_open_model(f));
     EG_TRY(eg_federation_check_batches(f));
+    if (!how->resume) /* a run that goes on has its model, unless it had not begun */
+        EG_TRY(run_start_model(f, how));
     EG_TRY(run_open_clients(f, how));
     EG_TRY(eg_chain_open(&f->chain, &e->parts, &f->agreed, true));
     return eg_cursor_new(f->feed.scenario, &f->cursor);
@@ -224,21 +248,23 @@ static eg_status run_write_start(eg_federation *f)
     EG_TRY(eg_alloc((size_t)f->feed.n_tasks, sizeof *learned, &learned));
     for (int64_t t = 0; t < f->feed.n_tasks; t++)
         learned[t] = eg_scenario_learned(s, t);
-    eg_status status =
-        eg_run_write_start(f->folder, &(eg_start_event){.name = e->name,
-                                                        .label = e->label,
-                                                        .seed = (int64_t)f->seed,
-                                                        .method = parts,
-                                                        .n_method = e->parts.n,
-                                                        .clients = eg_scenario_n_clients(s),
-                                                        .tasks = f->feed.n_tasks,
-                                                        .rounds = eg_scenario_n_rounds(s),
-                                                        .classes = eg_scenario_n_classes(s),
-                                                        .isa = f->print.isa,
-                                                        .labels = f->print.labels,
-                                                        .pixels = f->print.pixels,
-                                                        .config_sha256 = e->sha256,
-                                                        .learned = learned});
+    eg_status status = eg_run_write_start(
+        f->folder,
+        &(eg_start_event){.name = e->name,
+                          .label = e->label,
+                          .seed = (int64_t)f->seed,
+                          .method = parts,
+                          .n_method = e->parts.n,
+                          .clients = eg_scenario_n_clients(s),
+                          .tasks = f->feed.n_tasks,
+                          .rounds = eg_scenario_n_rounds(s),
+                          .classes = eg_scenario_n_classes(s),
+                          .isa = f->print.isa,
+                          .labels = f->print.labels,
+                          .pixels = f->print.pixels,
+                          .config_sha256 = e->sha256,
+                          .encoder_sha256 = *f->encoder_sha256 ? f->encoder_sha256 : NULL,
+                          .learned = learned});
     free(learned);
     return status;
 }
@@ -286,6 +312,8 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
     EG_TRY(eg_ledger_records(f->ledger, EG_SERVER, &f->records));
     if (how->resume)
         EG_TRY(eg_federation_resume(f, how->force));
+    if (how->resume && eg_cursor_round(f->cursor) == 0)
+        EG_TRY(run_start_model(f, how));
     EG_TRY(eg_chain_begin(&f->chain, &f->server));
     if (eg_cursor_round(f->cursor) == 0) {
         EG_TRY(run_write_start(f));

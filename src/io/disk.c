@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,21 @@ eg_status eg_disk_make_folder(const char *path)
     if (status == EG_OK)
         status = disk_make_one(path);
     free(part);
+    return status;
+}
+
+eg_status eg_disk_lock(const char *path, bool make, int *out)
+{
+    *out = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (make ? O_CREAT : 0), 0666);
+    if (fd < 0)
+        return eg_file_fail(path, "cannot be opened");
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        *out = fd;
+        return EG_OK;
+    }
+    eg_status status = errno == EWOULDBLOCK ? EG_OK : eg_file_fail(path, "cannot be locked");
+    close(fd);
     return status;
 }
 

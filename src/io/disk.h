@@ -11,6 +11,10 @@
 /* Makes a folder and those above it; one that is there is fine. */
 eg_status eg_disk_make_folder(const char *path);
 
+/* Locks a file against other processes, until *out is closed or this process ends; make: a file
+ * that is not there is made. *out is -1 if another process has the lock. */
+eg_status eg_disk_lock(const char *path, bool make, int *out);
+
 /* Waits until files and folders are on disk, for many of them at once: ten files take as long
  * as one, where one after the other they took 5 to 20 times as long. */
 eg_status eg_disk_sync(char *const *paths, size_t n);

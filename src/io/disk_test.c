@@ -71,12 +71,32 @@ static void test_many_files_and_folders_are_synced(void **state)
     assert_fails(eg_disk_walk(dir, count, &n), EG_ENOENT, "the folder cannot be opened");
 }
 
+static void test_a_lock_is_for_one(void **state)
+{
+    (void)state;
+    char folder[FILES_PATH], path[FILES_PATH * 2];
+    int first, second;
+    files_folder(folder);
+    snprintf(path, sizeof path, "%s/lock", folder);
+    assert_fails(eg_disk_lock(path, false, &first), EG_ENOENT, "cannot be opened");
+    assert_ok(eg_disk_lock(path, true, &first));
+    assert_true(first >= 0);
+    assert_ok(eg_disk_lock(path, true, &second));
+    assert_int_equal(second, -1);
+    close(first);
+    assert_ok(eg_disk_lock(path, false, &second));
+    assert_true(second >= 0);
+    close(second);
+    files_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folder_is_made_with_those_above),
         cmocka_unit_test(test_created_file_is_never_overwritten),
         cmocka_unit_test(test_many_files_and_folders_are_synced),
+        cmocka_unit_test(test_a_lock_is_for_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ static eg_status event_start(eg_fields *f, void *event)
     EG_TRY(eg_field_int(f, "classes", 0, event_most, &e->classes));
     EG_TRY(eg_field_text(f, "isa", &e->isa));
     EG_TRY(eg_field_text(f, "config_sha256", &e->config_sha256));
+    EG_TRY(eg_field_text(eg_optional(f), "encoder_sha256", &e->encoder_sha256));
     EG_TRY(event_program(f, &e->version, &e->commit));
     EG_TRY(event_data(f, e));
     return eg_field_ints(eg_optional(f), "learned", 1, event_most, &e->learned, e->tasks);

@@ -22,6 +22,8 @@ typedef struct eg_start_event {
     size_t n_method;
     int64_t clients, tasks, rounds, classes;
     const char *isa, *config_sha256;
+    const char *encoder_sha256; /* of what the network was pre-trained to; NULL, and not
+                                 * written: it was not */
     const int64_t *learned; /* [tasks], the period (from 1) in which each task comes first; or
                              * NULL, for task j in period j + 1: then it is not written. As
                              * read it is always there. */

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,17 +120,10 @@ eg_status eg_run_folder_lock(const char *path, int *out)
 {
     char *metrics;
     EG_TRY(run_join(path, EG_RUN_METRICS, &metrics));
-    int fd = open(metrics, O_RDONLY | O_CLOEXEC);
-    eg_status status = fd >= 0 ? EG_OK : eg_file_fail(metrics, "cannot be opened");
+    eg_status status = eg_disk_lock(metrics, false, out);
     free(metrics);
-    if (status == EG_OK && flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        status = errno == EWOULDBLOCK
-                     ? eg_fail(EG_EINVAL, "%s: another process carries out this run", path)
-                     : eg_file_fail(path, "cannot be locked");
-        close(fd);
-        return status;
-    }
-    *out = fd;
+    if (status == EG_OK && *out < 0)
+        status = eg_fail(EG_EINVAL, "%s: another process carries out this run", path);
     return status;
 }
 

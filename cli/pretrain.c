@@ -1,0 +1,133 @@
+/* pretrain.c - `engram pretrain`: makes the encoder that runs of a file start from; probes it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+#include "screen.h"
+#include "stop.h"
+
+#include <engram/pretrain.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PRETRAIN_MAX_SETS = 32 };
+
+typedef struct pretrain_call {
+    const char *file, *only, *data_dir;
+    const eg_dataset *probe; /* NULL: none */
+    const char *sets[PRETRAIN_MAX_SETS];
+    size_t n_sets;
+    bool quiet;
+} pretrain_call;
+
+static bool pretrain_show(void *context, const eg_pretraining *p)
+{
+    screen_pretraining(context, p);
+    return !stop_asked();
+}
+
+/* An option with its value. 0, or the exit code after saying what is wrong. */
+static int pretrain_option(pretrain_call *c, const char *name, const char *value)
+{
+    if (strcmp(name, "--only") == 0) {
+        c->only = value;
+    } else if (strcmp(name, "--data-dir") == 0) {
+        c->data_dir = value;
+    } else if (strcmp(name, "--isa") == 0) {
+        eg_status s = eg_isa_set(value);
+        return s == EG_OK ? 0 : eg_cli_refused("pretrain", s);
+    } else if (strcmp(name, "--probe") == 0) {
+        c->probe = eg_dataset_find(value);
+        return c->probe ? 0 : eg_cli_refused("pretrain", EG_ENOENT);
+    } else if (c->n_sets == PRETRAIN_MAX_SETS) {
+        return eg_cli_usage("pretrain", "there are more than %d --set", PRETRAIN_MAX_SETS);
+    } else {
+        c->sets[c->n_sets++] = value;
+    }
+    return 0;
+}
+
+static int pretrain_parse(int argc, char **argv, pretrain_call *c)
+{
+    static const char *const known[] = {"--only",  "--probe", "--set",
+                                        "--quiet", "--isa",   "--data-dir"};
+    int code = 0;
+    if (argc < 2 || argv[1][0] == '-')
+        return eg_cli_usage("pretrain", "an experiment file is needed");
+    c->file = argv[1];
+    for (int i = 2; i < argc && code == 0; i++) {
+        const char *name = argv[i];
+        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
+            return eg_cli_usage("pretrain", "there is no option '%s'", name);
+        if (strcmp(name, "--quiet") == 0) {
+            c->quiet = true;
+            continue;
+        }
+        const char *value = eg_cli_value("pretrain", argc, argv, &i);
+        code = value ? pretrain_option(c, name, value) : 2;
+    }
+    return code;
+}
+
+/* The run of this label, or (NULL) the first that has pre-training. */
+static eg_status pretrain_resolve(const pretrain_call *c, eg_experiment **out)
+{
+    eg_experiment_file *file;
+    const char *label;
+    *out = NULL;
+    EG_TRY(eg_experiment_file_open(c->file, &file));
+    eg_status s = EG_OK;
+    if (c->only)
+        s = eg_experiment_file_resolve(file, c->only, c->n_sets, c->sets, out);
+    for (size_t i = 0; !c->only && (label = eg_experiment_file_label(file, i)); i++) {
+        eg_experiment_free(*out);
+        *out = NULL;
+        s = eg_experiment_file_resolve(file, label, c->n_sets, c->sets, out);
+        if (s != EG_OK || eg_experiment_pretrains(*out))
+            break;
+    }
+    eg_experiment_file_free(file);
+    return s;
+}
+
+static eg_status pretrain_carry_out(const pretrain_call *c, const eg_experiment *e)
+{
+    screen_form form = isatty(STDOUT_FILENO) ? SCREEN_BAR : SCREEN_LINES;
+    screen shown = {.form = c->quiet ? SCREEN_QUIET : form};
+    const eg_pretrain_how how = {.data_dir = c->data_dir,
+                                 .progress = pretrain_show,
+                                 .say = screen_say,
+                                 .context = &shown};
+    eg_pretrained encoder;
+    eg_probe probe;
+    EG_TRY(eg_pretrain(e, &how, &encoder));
+    printf("%s%s\n", encoder.path, encoder.found ? ": was there" : "");
+    printf("accuracy on unseen fractals %6.2f %%\n", 100 * encoder.accuracy);
+    if (!c->probe)
+        return EG_OK;
+    fflush(stdout);
+    EG_TRY(eg_pretrain_probe(e, &how, &encoder, c->probe, &probe));
+    printf("\na linear layer on its features, %s: %lld + %lld images, %lld classes\n",
+           c->probe->component.name, (long long)probe.n_train, (long long)probe.n_test,
+           (long long)probe.classes);
+    printf("pre-trained                 %6.2f %%\n", 100 * probe.pretrained);
+    printf("as it was drawn             %6.2f %%\n", 100 * probe.drawn);
+    return EG_OK;
+}
+
+int eg_verb_pretrain(int argc, char **argv)
+{
+    pretrain_call c = {0};
+    eg_experiment *e = NULL;
+    int code = pretrain_parse(argc, argv, &c);
+    if (code)
+        return code;
+    eg_status s = pretrain_resolve(&c, &e);
+    if (s == EG_OK)
+        s = stop_watch();
+    if (s == EG_OK)
+        s = pretrain_carry_out(&c, e);
+    eg_experiment_free(e);
+    return s == EG_OK ? 0 : eg_cli_failed();
+}
