@@ -8,8 +8,7 @@
 
 #include <engram/method.h>
 
-#include "method/chain.h"
-
+#include "method_wishes.h"
 #include "own_folder.h"
 
 /* Two tasks, four clients, two rounds a task on Gaussian blobs. */
@@ -32,7 +31,7 @@ static const char *const method_runs_text =
 static const char *const method_runs_images =
     "name: t\n"
     "data: {name: glyphs, train: 80, test: 20, classes: 4, "
-    "size: 8, std: 0.5}\n"
+    "size: 8, mean: 0.5, std: 0.5}\n"
     "model: {name: mlp, depth: 1, width: 8}\n"
     "scenario:\n"
     "  kind: class-incremental\n"
@@ -43,6 +42,7 @@ static const char *const method_runs_images =
     "memory: {kind: reservoir, size: 20}\n"
     "train: {epochs: 1, batch: 8, lr: 0.1}\n"
     "re_fed: {size: 30, epochs: 2}\n"
+    "fedcil: {width: 4, steps: 2}\n"
     "runs:\n";
 
 typedef struct method_outcome {
@@ -74,30 +74,26 @@ static inline method_outcome method_runs_run(const char *label, const char *set,
     return o;
 }
 
-/* What a method wishes with this momentum; false: it refuses it. */
-static inline bool method_runs_agrees(const eg_method *m, double momentum, eg_agreement *out)
-{
-    const eg_train_opts train = {
-        .epochs = 1, .batch = 1, .optimizer = "sgd", .lr = 0.1, .momentum = momentum};
-    eg_parts alone = {0};
-    assert_ok(eg_parts_add(&alone, m));
-    eg_status s = eg_parts_setup(&alone, &(eg_setting){.train = &train}, true, out);
-    eg_parts_free(&alone);
-    return s == EG_OK;
-}
-
 /* What must be set for a method to run at all. */
 static inline const char *method_runs_needs(const eg_method *m)
 {
     eg_agreement agreed;
-    return method_runs_agrees(m, 0.5, &agreed) ? "" : ", overrides: {train: {momentum: 0}}";
+    return method_agrees(m, 0.5, &agreed) ? "" : ", overrides: {train: {momentum: 0}}";
+}
+
+/* What a method can run on: blobs, or images if it draws some. */
+static inline const char *method_runs_base(const eg_method *m)
+{
+    eg_agreement agreed;
+    assert_true(method_agrees(m, 0, &agreed));
+    return agreed.all.images ? method_runs_images : method_runs_text;
 }
 
 /* Outputs of a second head that a method wishes for. */
 static inline int64_t method_runs_side(const eg_method *m)
 {
     eg_agreement agreed;
-    assert_true(method_runs_agrees(m, 0, &agreed));
+    assert_true(method_agrees(m, 0, &agreed));
     return agreed.all.side;
 }
 
@@ -110,6 +106,8 @@ static inline bool method_runs_pair(const char *base, const eg_method *a, const 
         return false;
     snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]%s}\n", a->component.name,
              b->component.name, needs);
+    if (method_runs_base(a) == method_runs_images || method_runs_base(b) == method_runs_images)
+        base = method_runs_images;
     method_runs_write(base, runs);
     return true;
 }

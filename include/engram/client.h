@@ -84,6 +84,7 @@ typedef struct eg_client {
     const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
     int64_t n_classes;   /* outputs of the head: eg_train_fan of each class */
     eg_node *features;   /* [batch, d] of the batch, while a loss hook records */
+    eg_node *plain;      /* its mean cross entropy without any part's terms, likewise */
 
     eg_memory *memory; /* NULL unless the experiment declares one */
     double loss;       /* sum over batches of the mean loss; n_batches of them */

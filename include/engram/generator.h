@@ -27,6 +27,7 @@ typedef struct eg_generator_spec {
     const char *options;
     int64_t channels, height, width;
     int64_t classes;
+    bool draws_only; /* without what training takes: other networks, optimisers */
 } eg_generator_spec;
 
 typedef struct eg_generator_kind eg_generator_kind;

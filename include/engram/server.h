@@ -21,6 +21,7 @@ typedef struct eg_server {
     const eg_net *net;
     size_t n_params, n_state;
     const float *param, *state; /* the global model */
+    bool keeps_statistics;      /* server.bn: batch norms' are the server's own, not averaged */
     size_t part;                /* whose hook runs now: the core's */
     struct eg_federation *run;  /* the core's */
 } eg_server;
@@ -38,6 +39,10 @@ eg_status eg_server_vector(eg_server *s, const char *name, float **out);
 
 /* A number worth seeing: an event in the log, a curve on the page. */
 eg_status eg_server_note(eg_server *s, const char *name, double value);
+
+/* The part's own random numbers in this round: another stream for each of its draws, numbered
+ * below 16, and for each `of`, a client's number or what else there are several of. */
+eg_rng eg_server_stream(const eg_server *s, int64_t of, uint32_t draw);
 
 /* A flat tensor of an upload, as long as the model, for accept and collect. EG_ENOENT: there is
  * none; EG_ESHAPE: it has another length. */

@@ -233,3 +233,33 @@ void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n,
     for (int64_t i = 0; i < n; i++)
         labels[i] = t->y[ids[i]];
 }
+
+/* Rounding in mean and std may lead a little beyond. */
+static bool feed_is_within(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(x[i] >= -1.001F && x[i] <= 1.001F))
+            return false;
+    return true;
+}
+
+eg_status eg_feed_check_pixels(const eg_feed *f)
+{
+    enum { LOOK = 200 };
+    float *x;
+    bool within = true;
+    EG_TRY(eg_alloc(f->sample, sizeof *x, &x));
+    for (int64_t task = 0; task < f->n_tasks; task++) {
+        const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
+        for (int64_t i = 0; i < LOOK && within; i++) {
+            int64_t id = i * t->n / LOOK;
+            eg_recipe_fill(f->judge[task], t, &id, 1, NULL, x);
+            within = feed_is_within(x, f->sample);
+        }
+    }
+    free(x);
+    return within ? EG_OK
+                  : eg_fail(EG_EINVAL, "the method draws images with pixels from -1 to 1, and "
+                                       "those of data lie outside; set data.mean and data.std "
+                                       "to 0.5");
+}

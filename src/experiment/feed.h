@@ -34,6 +34,10 @@ eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_label
 /* The network of the experiment, made for the data; valid as long as e. */
 eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
 
+/* EG_EINVAL unless the pixels of rows lie within [-1, 1], as a look at some rows of every
+ * source tells. */
+eg_status eg_feed_check_pixels(const eg_feed *f);
+
 /* Fills the rows of a training batch, fan for each sample; rng serves crops, flips and cutouts.
  * Without one (NULL) samples come upright and without these, one row each. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,

@@ -17,14 +17,12 @@ static void write_experiment(const char *runs)
     method_runs_write(method_runs_text, runs);
 }
 
-/* A run of every method, labelled by its name. */
-static void write_every_method(const char *base)
+/* A run of one method, labelled "one". */
+static void write_method(const char *base, const eg_method *m)
 {
-    char runs[4096] = "";
-    for (const eg_method *const *m = eg_methods; *m; m++)
-        snprintf(runs + strlen(runs), sizeof runs - strlen(runs),
-                 "- {label: %s, method: %s%s}\n", (*m)->component.name, (*m)->component.name,
-                 method_runs_needs(*m));
+    char runs[256];
+    snprintf(runs, sizeof runs, "- {label: one, method: %s%s}\n", m->component.name,
+             method_runs_needs(m));
     method_runs_write(base, runs);
 }
 
@@ -33,29 +31,31 @@ static void test_every_method_bears_random_changes_of_images(void **state)
     (void)state;
     static const char *const sets[] = {"data.crop=1", "data.flip=true", "data.cutout=3",
                                        "train.rotations=true"};
-    write_every_method(method_runs_images);
-    for (const eg_method *const *m = eg_methods; *m; m++)
+    for (const eg_method *const *m = eg_methods; *m; m++) {
+        write_method(method_runs_images, *m);
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-            assert_string_equal(method_runs_run((*m)->component.name, sets[i], 1, 0).hash,
-                                method_runs_run((*m)->component.name, sets[i], -2, 3).hash);
+            if (strcmp(sets[i], "train.rotations=true") != 0 || method_rotates(*m))
+                assert_string_equal(method_runs_run("one", sets[i], 1, 0).hash,
+                                    method_runs_run("one", sets[i], -2, 3).hash);
+    }
 }
 
 static void test_every_method_repeats_resumes_and_shares_work(void **state)
 {
     (void)state;
-    write_every_method(method_runs_text);
     for (const eg_method *const *m = eg_methods; *m; m++) {
-        method_outcome one = method_runs_run((*m)->component.name, NULL, 1, 0);
-        method_outcome two = method_runs_run((*m)->component.name, NULL, 2, 0);
-        method_outcome resumed = method_runs_run((*m)->component.name, NULL, 1, 1);
-        method_outcome later = method_runs_run((*m)->component.name, NULL, 2, 3);
+        write_method(method_runs_base(*m), *m);
+        method_outcome one = method_runs_run("one", NULL, 1, 0);
+        method_outcome two = method_runs_run("one", NULL, 2, 0);
+        method_outcome resumed = method_runs_run("one", NULL, 1, 1);
+        method_outcome later = method_runs_run("one", NULL, 2, 3);
         assert_string_equal(one.hash, two.hash);
         assert_string_equal(one.hash, resumed.hash);
         assert_string_equal(one.hash, later.hash);
-        method_outcome process = method_runs_run((*m)->component.name, NULL, -1, 0);
+        method_outcome process = method_runs_run("one", NULL, -1, 0);
         assert_string_equal(one.hash, process.hash);
         assert_true(process.train_seconds > 0); /* what a client's process took counts too */
-        assert_string_equal(one.hash, method_runs_run((*m)->component.name, NULL, -2, 3).hash);
+        assert_string_equal(one.hash, method_runs_run("one", NULL, -2, 3).hash);
     }
 }
 

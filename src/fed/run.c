@@ -66,6 +66,7 @@ static eg_status run_open_model(eg_federation *f)
                             .n_state = eg_state_length(p),
                             .param = f->param,
                             .state = f->state,
+                            .keeps_statistics = f->e->server.bn == 1,
                             .run = f};
     return EG_OK;
 }
@@ -102,6 +103,8 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     EG_TRY(eg_parts_setup(&e->parts,
                           &(eg_setting){.scenario = f->feed.scenario, .train = &e->train},
                           e->memory.kind != 0, &f->agreed));
+    if (f->agreed.all.images)
+        EG_TRY(eg_feed_check_pixels(&f->feed));
     EG_TRY(run_open_model(f));
     EG_TRY(eg_federation_check_batches(f));
     if (!how->resume) /* a run that goes on has its model, unless it had not begun */

@@ -51,6 +51,18 @@ eg_status eg_server_note(eg_server *s, const char *name, double value)
     return eg_run_write_note(s->run->folder, s->round + 1, EG_SERVER, name, value);
 }
 
+/* A server's streams are those of a client before its first batch, and of another step. */
+eg_rng eg_server_stream(const eg_server *s, int64_t of, uint32_t draw)
+{
+    enum { SERVER_STEP = 0xfffffff }; /* no client takes so many */
+    return eg_part_stream(&(eg_part_draw){.part = eg_parts_name(&s->run->e->parts, s->part),
+                                          .seed = s->seed,
+                                          .client = of,
+                                          .when = s->round,
+                                          .step = SERVER_STEP,
+                                          .draw = draw});
+}
+
 typedef struct server_work {
     eg_federation *f;
     eg_status (*work)(void *context, eg_worker *w, int64_t i);

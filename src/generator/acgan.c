@@ -125,11 +125,6 @@ static eg_status acgan_prepare(void *self, eg_generator *m)
     return EG_OK;
 }
 
-const eg_net *eg_acgan_critic(const eg_generator *m)
-{
-    return ((const acgan *)m->self)->critic;
-}
-
 static eg_status acgan_steps(eg_generator *m, eg_stream *stream, const eg_images *on,
                              int64_t steps, eg_acgan_step *step, float *x, float *labels,
                              double losses[EG_MAX_LEARNERS])
@@ -170,7 +165,10 @@ static eg_status acgan_train(void *self, eg_generator *m, const eg_images *on, i
     if (s == EG_OK)
         s = eg_stream_open(&stream, on->n, rng);
     if (s == EG_OK) {
-        eg_acgan_step step = {.now = {a->batch, x, labels}, .labels = labels + a->batch};
+        eg_acgan_step step = {.critic = a->critic,
+                              .learner = m->learners[1],
+                              .now = {a->batch, x, labels},
+                              .labels = labels + a->batch};
         step.n_labels = acgan_labels(on, m->classes, labels + a->batch);
         s = acgan_steps(m, &stream, on, steps, &step, x, labels, losses);
     }

@@ -18,21 +18,21 @@ eg_node *eg_acgan_fool(void *context, eg_graph *g, eg_node *images, eg_node *lab
 
 /* One step of both networks. */
 typedef struct eg_acgan_step {
-    eg_images now;  /* n rows taken for real */
+    const eg_net *critic; /* any network with a side of 1 */
+    eg_learner *learner;  /* its values and optimiser */
+    eg_images now;        /* n rows taken for real */
     eg_images past; /* as many drawn ones of what was learned before, taken for real too; each
                        half counts 0.5. n is 0: there are none */
     int64_t n_labels;
     const float *labels; /* [n_labels]: the classes that are drawn, each as often */
 } eg_acgan_step;
 
-/* Steps the machine's own critic, then its generator. losses: of generator and critic. */
+/* Steps the critic, then the machine's generator. losses: of generator and critic. A machine
+ * has one critic all its life. */
 eg_status eg_acgan_learn(eg_generator *m, const eg_acgan_step *step, eg_rng *rng,
                          double losses[EG_MAX_LEARNERS]);
 
 /* Labels drawn uniformly from a list. out [n] */
 void eg_labels_draw(eg_rng *rng, const float *labels, int64_t n_labels, int64_t n, float *out);
-
-/* The critic that such a machine has: the model `acgan` with a side of 1. */
-const eg_net *eg_acgan_critic(const eg_generator *m);
 
 #endif

@@ -29,12 +29,19 @@ void eg_labels_draw(eg_rng *rng, const float *labels, int64_t n_labels, int64_t 
         out[i] = labels[eg_rng_below(rng, (uint64_t)n_labels)];
 }
 
+/* What a critic's program is recorded from. */
+typedef struct step_recorded {
+    const eg_generator *m;
+    const eg_net *critic;
+} step_recorded;
+
 /* L_c: rows that count as real, inputs "<word>" and "<word> labels", and drawn ones beside
  * them, "<word> fake" and "<word> fake labels". */
-static eg_node *step_record_half(const eg_generator *m, eg_graph *g, const char *real,
+static eg_node *step_record_half(const step_recorded *r, eg_graph *g, const char *real,
                                  const char *fake, int64_t n)
 {
-    const eg_net *critic = eg_acgan_critic(m);
+    const eg_generator *m = r->m;
+    const eg_net *critic = r->critic;
     eg_node *loss = NULL;
     for (int drawn = 0; drawn < 2; drawn++) {
         char name[32] = "labels of ";
@@ -48,10 +55,10 @@ static eg_node *step_record_half(const eg_generator *m, eg_graph *g, const char 
     return loss;
 }
 
-static void step_finish(const eg_generator *m, eg_graph *g, eg_node *loss)
+static void step_finish(const step_recorded *r, eg_graph *g, eg_node *loss)
 {
     eg_output(g, "loss", loss);
-    eg_net_backward(eg_acgan_critic(m), g, loss);
+    eg_net_backward(r->critic, g, loss);
 }
 
 static void step_record(void *context, eg_graph *g, int64_t n)
@@ -90,12 +97,13 @@ static eg_status step_draw(eg_generator *m, eg_plan *plan, const char *word,
 static eg_status step_critic(eg_generator *m, const eg_acgan_step *step, eg_rng *rng,
                              double *loss)
 {
-    eg_learner *critic = m->learners[1];
+    eg_learner *critic = step->learner;
+    step_recorded recorded = {m, step->critic};
     bool both = step->past.n > 0;
     eg_program *p;
     eg_plan *plan;
     EG_TRY(eg_generator_program(m, both ? "critic twice" : "critic",
-                                both ? step_record_both : step_record, m, &p));
+                                both ? step_record_both : step_record, &recorded, &p));
     EG_TRY(eg_program_bind(p, critic->table, critic->param, critic->grad, critic->state));
     EG_TRY(eg_program_plan(p, step->now.n, &plan));
     step_fill(m, plan, "now", &step->now);
@@ -116,11 +124,10 @@ static eg_status step_critic(eg_generator *m, const eg_acgan_step *step, eg_rng 
 eg_status eg_acgan_learn(eg_generator *m, const eg_acgan_step *step, eg_rng *rng,
                          double losses[EG_MAX_LEARNERS])
 {
-    const eg_learner *critic = m->learners[1];
-    const eg_net *net = eg_acgan_critic(m);
+    const eg_learner *critic = step->learner;
     const eg_lesson lesson = {.key = "fool",
                               .loss = eg_acgan_fool,
-                              .context = (void *)(uintptr_t)net, /* only read */
+                              .context = (void *)(uintptr_t)step->critic, /* only read */
                               .table = critic->table,
                               .param = critic->param,
                               .state = critic->state};

@@ -109,6 +109,7 @@ eg_status eg_generator_teach(eg_generator *m, const eg_lesson *lesson, const flo
                              int64_t n, eg_rng *rng, double *loss)
 {
     eg_learner *l = m->learners[0];
+    EG_ASSERT(l->optimizer); /* not of a machine that only draws */
     draw_lesson recorded = {m, lesson};
     eg_program *p;
     eg_plan *plan;

@@ -55,16 +55,16 @@ static eg_status generator_fill_table(eg_generator *m)
     return s;
 }
 
-static eg_status generator_make(eg_generator *m, const char *options)
+static eg_status generator_make(eg_generator *m, const eg_generator_spec *spec)
 {
     const eg_component *c = &m->kind->component;
     EG_TRY(eg_alloc(1, sizeof *m->shelf, &m->shelf));
     EG_TRY(eg_component_new(c, &m->self));
-    EG_TRY(eg_opts_set_text(c->opts, m->self, options ? options : ""));
+    EG_TRY(eg_opts_set_text(c->opts, m->self, spec->options ? spec->options : ""));
     EG_TRY(m->kind->open(m->self, m));
     EG_TRY(generator_fill_table(m));
     EG_TRY(eg_generator_add(m, "generator", m->drawing));
-    return m->kind->prepare ? m->kind->prepare(m->self, m) : EG_OK;
+    return m->kind->prepare && !spec->draws_only ? m->kind->prepare(m->self, m) : EG_OK;
 }
 
 eg_status eg_generator_new(const eg_generator_spec *spec, eg_generator **out)
@@ -79,7 +79,7 @@ eg_status eg_generator_new(const eg_generator_spec *spec, eg_generator **out)
     m->channels = spec->channels, m->height = spec->height, m->width = spec->width;
     m->classes = spec->classes;
     m->pixels = m->channels * m->height * m->width;
-    eg_status s = generator_make(m, spec->options);
+    eg_status s = generator_make(m, spec);
     if (s != EG_OK) {
         eg_generator_free(m);
         return eg_blame(s, "%s", kind->component.name);

@@ -1,0 +1,96 @@
+/* fedcil.h - what the two halves of FedCIL share.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_FEDCIL_H
+#define EG_FEDCIL_H
+
+#include <engram/method.h>
+
+enum { EG_FEDCIL_BY_TASK, EG_FEDCIL_BY_ROUND };
+enum { EG_FEDCIL_HEADS_SEEN, EG_FEDCIL_HEADS_MEAN };
+
+typedef struct eg_fedcil {
+    double consistency;
+    int64_t steps, width;
+    int form, heads, boundary;
+    double lr, beta1, beta2, weight_decay;
+} eg_fedcil;
+
+/* Some of the classes. Zeroed bytes are a set of none of no classes. */
+typedef struct eg_label_set {
+    int64_t classes, n;
+    float *mask; /* [classes]: 1 or 0 */
+    float *list; /* [n], rising; room for all */
+} eg_label_set;
+
+eg_status eg_label_set_init(eg_label_set *s, int64_t classes);
+void eg_label_set_fini(eg_label_set *s);
+void eg_label_set_clear(eg_label_set *s);
+void eg_label_set_add(eg_label_set *s, int64_t label);
+/* Adds all of another set, as a mask [classes]. */
+void eg_label_set_join(eg_label_set *s, const float *mask);
+
+/* Its mask in a bundle, and back: EG_EFORMAT unless it is there, whole and of ones and zeros.
+ */
+eg_status eg_label_set_write(const eg_label_set *s, const char *name, eg_bundle *to);
+eg_status eg_label_set_read(eg_label_set *s, const char *name, const eg_bundle *from);
+
+/* The generator of these options, for the run's network. */
+typedef struct eg_fedcil_spec {
+    char options[256];
+    eg_generator_spec is;
+} eg_fedcil_spec;
+void eg_fedcil_describe(const eg_fedcil *f, const eg_net *net, bool draws_only,
+                        eg_fedcil_spec *out);
+
+/* fedcil_client.c */
+typedef struct eg_fedcil_client {
+    eg_fedcil is;
+    eg_generator *own, *past, *global; /* trained now; as the last task left it; the server's */
+    eg_label_set now, before;          /* the client's classes of this task, of earlier ones */
+    eg_label_set mine, all;            /* both of these; any client's */
+    bool replays, agrees;              /* there is a past; consistency counts */
+    double loss;                       /* of the generator: sum over the steps of this turn */
+} eg_fedcil_client;
+
+void eg_fedcil_client_fini(void *self);
+eg_status eg_fedcil_download(void *self, eg_client *c, int exchange, const eg_bundle *from);
+eg_status eg_fedcil_task(void *self, eg_client *c);
+eg_status eg_fedcil_samples(void *self, eg_client *c);
+eg_node *eg_fedcil_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss);
+uint32_t eg_fedcil_form(void *self, eg_client *c);
+eg_status eg_fedcil_fill(void *self, eg_client *c);
+eg_status eg_fedcil_trained(void *self, eg_client *c);
+eg_status eg_fedcil_answer(void *self, eg_client *c, int exchange, eg_bundle *to);
+
+/* fedcil_server.c */
+typedef struct eg_fedcil_server {
+    eg_fedcil is;
+    eg_generator *own;           /* the global one */
+    eg_learner *critic;          /* the model while it is consolidated, and its Adam */
+    eg_label_set known;          /* any client's classes so far */
+    eg_label_set now, past;      /* an upload's */
+    struct eg_fedcil_sums *sums; /* of this round's uploads */
+    int64_t *clients;            /* [n_clients]: who sent them */
+    size_t n_clients, cap_clients;
+} eg_fedcil_server;
+
+void eg_fedcil_server_fini(void *self);
+eg_status eg_fedcil_begin(void *self, eg_server *s);
+eg_status eg_fedcil_send(void *self, eg_server *s, int exchange, eg_bundle *to);
+eg_status eg_fedcil_accept(void *self, eg_server *s, int exchange, int64_t client,
+                           const eg_bundle *from);
+eg_status eg_fedcil_collect(void *self, eg_server *s, int exchange, int64_t client,
+                            const eg_bundle *from);
+eg_status eg_fedcil_refine(void *self, eg_server *s, float *param, float *state);
+eg_status eg_fedcil_save(void *self, eg_server *s);
+
+/* fedcil_consolidate.c: the server's steps (Equation 10), on param and state, the mean of the
+ * models, and on the generator. Leaves all as it is, and says so in a note, if they diverge. */
+eg_status eg_fedcil_consolidate(eg_fedcil_server *f, eg_server *s, float *param, float *state);
+
+/* What the server keeps of a client: "now" is its generator of its last upload, "last" the one
+ * its last task left. */
+void eg_fedcil_record_name(int64_t client, char out[48]);
+
+#endif
