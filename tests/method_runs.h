@@ -43,6 +43,7 @@ static const char *const method_runs_images =
     "train: {epochs: 1, batch: 8, lr: 0.1}\n"
     "re_fed: {size: 30, epochs: 2}\n"
     "fedcil: {width: 4, steps: 2}\n"
+    "dgr: {width: 4}\n"
     "runs:\n";
 
 typedef struct method_outcome {
@@ -89,12 +90,14 @@ static inline const char *method_runs_base(const eg_method *m)
     return agreed.all.images ? method_runs_images : method_runs_text;
 }
 
-/* Outputs of a second head that a method wishes for. */
-static inline int64_t method_runs_side(const eg_method *m)
+/* Whether two methods wish for what only one may have, or for what excludes each other. */
+static inline bool method_runs_exclude(const eg_method *a, const eg_method *b)
 {
-    eg_agreement agreed;
-    assert_true(method_agrees(m, 0, &agreed));
-    return agreed.all.side;
+    eg_agreement x, y;
+    assert_true(method_agrees(a, 0, &x));
+    assert_true(method_agrees(b, 0, &y));
+    return (x.all.side && y.all.side) || (x.all.personal && y.all.global) ||
+           (x.all.global && y.all.personal);
 }
 
 /* Writes a run of two parts; false: they exclude each other. */
@@ -102,7 +105,7 @@ static inline bool method_runs_pair(const char *base, const eg_method *a, const 
 {
     char runs[256];
     const char *needs = *method_runs_needs(a) ? method_runs_needs(a) : method_runs_needs(b);
-    if (method_runs_side(a) && method_runs_side(b))
+    if (method_runs_exclude(a, b))
         return false;
     snprintf(runs, sizeof runs, "- {label: pair, method: [%s, %s]%s}\n", a->component.name,
              b->component.name, needs);

@@ -24,6 +24,7 @@ enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 4, MADE = 6 };
     "train: {epochs: 2, batch: 8, lr: 0.1}\n"                                                  \
     "re_fed: {size: 15, epochs: 2}\n"                                                          \
     "fedcil: {width: 4, steps: 2}\n"                                                           \
+    "dgr: {width: 4}\n"                                                                        \
     "runs: [{label: a, method: " method "}]\n"
 
 /* A row that tells its number: dark, with one pixel of its own brightness near a corner. */

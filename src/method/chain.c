@@ -76,6 +76,7 @@ eg_status eg_parts_set(eg_parts *p, const char *part, const char *option, const 
 /* The name of the first of two parts that want what only one may have. */
 typedef struct parts_claim {
     const char *side, *outputs, *models;
+    const char *personal, *global; /* and of those that exclude each other */
 } parts_claim;
 
 static eg_status parts_claim_one(const char **first, const char *name, const char *what)
@@ -122,7 +123,13 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
         EG_TRY(parts_claim_one(&claims->outputs, m->component.name, "make the outputs"));
     if (m->server.model_of)
         EG_TRY(parts_claim_one(&claims->models, m->component.name, "have models of clients"));
+    claims->personal = w->personal ? m->component.name : claims->personal;
+    claims->global = w->global ? m->component.name : claims->global;
+    if (claims->personal && claims->global)
+        return eg_fail(EG_EINVAL, "'%s' needs the global model, which '%s' does without",
+                       claims->global, claims->personal);
     a->all.offers |= w->offers;
+    a->all.global |= w->global;
     a->all.memory |= w->memory;
     a->all.logits |= w->logits;
     a->all.insert_once |= w->insert_once;
