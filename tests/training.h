@@ -11,6 +11,20 @@
 #include <engram/optim.h>
 
 #include <stdlib.h>
+#include <string.h>
+
+/* A model for images of ten classes: in colour for ResNets, of this side unless the model takes
+ * powers of two alone. */
+static inline eg_net_spec training_images(const char *model, int64_t side)
+{
+    if (strcmp(model, "acgan") == 0)
+        side = 16;
+    return (eg_net_spec){.model = model,
+                         .channels = strncmp(model, "resnet", 6) == 0 ? 3 : 1,
+                         .height = side,
+                         .width = side,
+                         .classes = 10};
+}
 
 typedef struct training {
     eg_net *net;

@@ -213,12 +213,10 @@ static void test_values_that_live_together_lie_apart(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++) {
-        bool colour = strncmp(eg_models[i]->component.name, "resnet", 6) == 0;
-        const training_spec spec = {
-            .net = {eg_models[i]->component.name, colour ? 3 : 1, 28, 28, 10, NULL},
-            .batch = 4,
-            .optimizer = "sgd",
-            .rate = "0.1"};
+        const training_spec spec = {.net = training_images(eg_models[i]->component.name, 28),
+                                    .batch = 4,
+                                    .optimizer = "sgd",
+                                    .rate = "0.1"};
         training t;
         assert_ok(training_open(&t, &spec));
         check_layout(t.plan);

@@ -67,9 +67,8 @@ void __wrap_free(void *p)
 
 static training_spec spec_of(const char *model, const char *optimizer)
 {
-    bool colour = strncmp(model, "resnet", 6) == 0;
-    int64_t side = colour ? 16 : 28;
-    return (training_spec){.net = {model, colour ? 3 : 1, side, side, 10, NULL},
+    int64_t side = strncmp(model, "resnet", 6) == 0 ? 16 : 28;
+    return (training_spec){.net = training_images(model, side),
                            .batch = 8,
                            .optimizer = optimizer,
                            .rate = "0.001",

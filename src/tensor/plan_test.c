@@ -300,9 +300,7 @@ static void test_models_compute_the_same_with_every_step_apart(void **state)
 {
     (void)state;
     for (size_t i = 0; eg_models[i]; i++) {
-        bool colour = strncmp(eg_models[i]->component.name, "resnet", 6) == 0;
-        const eg_net_spec spec = {
-            eg_models[i]->component.name, colour ? 3 : 1, 28, 28, 10, NULL, 0};
+        const eg_net_spec spec = training_images(eg_models[i]->component.name, 28);
         eg_net *net;
         float *value = NULL;
         assert_ok(eg_net_new(&spec, &net));
