@@ -95,6 +95,9 @@ typedef struct eg_client {
     eg_worker *worker; /* who carries out the turn */
 } eg_client;
 
+/* Whether there is such a training sample, for parts that keep samples by their numbers. */
+bool eg_client_knows(const eg_client *c, const eg_sample *s);
+
 /* In the samples hook: adds a training sample to this round's. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
 

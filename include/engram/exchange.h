@@ -45,6 +45,15 @@ const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n);
 /* A scalar. False, and 0, if there is none of this name. */
 bool eg_bundle_scalar_of(const eg_bundle *b, const char *name, double *out);
 
+/* What must be there, for those who read records and messages: a tensor of just n values; one
+ * whose values are whole numbers from 0 to most; a scalar that is such a number. EG_ENOENT,
+ * EG_ESHAPE or EG_EINVAL, and one sentence that names it. */
+eg_status eg_bundle_need(const eg_bundle *b, const char *name, size_t n, const float **out);
+eg_status eg_bundle_need_counts(const eg_bundle *b, const char *name, size_t n, int64_t most,
+                                const float **out);
+eg_status eg_bundle_need_count(const eg_bundle *b, const char *name, int64_t most,
+                               int64_t *out);
+
 /* Lets b rest on another bundle: what is looked up by name and is not in b is looked up there.
  * Counts, walks and the byte form are b's alone. below is borrowed; NULL: on nothing. */
 void eg_bundle_rest_on(eg_bundle *b, const eg_bundle *below);

@@ -213,9 +213,9 @@ static void test_a_bundle_without_the_network_has_not_found_it(void **state)
     assert_ok(eg_learner_recall(l, "test.net", b, &found));
     assert_false(found);
     assert_ok(eg_bundle_add_flat(b, "test.net.param", three, 3));
-    assert_fails(eg_learner_recall(l, "test.net", b, &found), EG_EFORMAT, "'test.net'");
+    assert_fails(eg_learner_recall(l, "test.net", b, &found), EG_ESHAPE, "'test.net.param'");
     assert_false(found);
-    assert_fails(eg_learner_recall_optimizer(l, "test.net", b), EG_EFORMAT, "'test.net'");
+    assert_fails(eg_learner_recall_optimizer(l, "test.net", b), EG_ENOENT, "'test.net.steps'");
     assert_true(l->param[0] == 0.1f); /* it stays as it was */
     eg_bundle_free(b);
     one_client_close(&o);

@@ -20,16 +20,11 @@ eg_status eg_client_keep(eg_client *c, const char *name, eg_bundle *record)
 eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **out)
 {
     const eg_bundle *kept;
-    size_t n;
     *out = NULL;
     EG_TRY(eg_client_recall(c, name, &kept));
-    if (!kept)
-        return EG_OK;
-    *out = eg_bundle_find(kept, name, &n);
-    return *out && n == c->n_params
-               ? EG_OK
-               : eg_fail(EG_EFORMAT, "the record '%s' has %zu values, not %zu", name, n,
-                         c->n_params);
+    return kept
+               ? eg_blame(eg_bundle_need(kept, name, c->n_params, out), "the record '%s'", name)
+               : EG_OK;
 }
 
 /* Keeps a record of one vector, or of a network. */

@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool eg_client_knows(const eg_client *c, const eg_sample *s)
+{
+    const eg_feed *f = c->worker->feed;
+    return s->task >= 0 && s->task < f->n_tasks && s->id >= 0 &&
+           s->id < f->train[eg_scenario_task(f->scenario, s->task)->source].n;
+}
+
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id)
 {
     size_t cap = (size_t)c->cap_samples;

@@ -63,27 +63,34 @@ void eg_worker_close(eg_worker *w)
     free(w->met);
 }
 
-/* A tensor of a bundle as the memory takes it: it only reads. */
-static float *worker_find(const eg_bundle *b, const char *name, size_t *n)
+/* The rows of a kept memory, all of one number; the memory only reads them. */
+static eg_status worker_find_rows(const eg_worker *w, const eg_bundle *kept,
+                                  eg_memory_rows *out)
 {
-    return (float *)(uintptr_t)eg_bundle_find(b, name, n);
+    const float *x, *labels, *logits = NULL;
+    size_t n;
+    int64_t classes = w->client.n_classes;
+    EG_TRY(eg_bundle_need_count(kept, "memory.seen", INT64_C(1) << 53, &out->seen));
+    if (!eg_bundle_find(kept, "memory.labels", &n))
+        return EG_OK; /* it is empty yet */
+    EG_TRY(eg_bundle_need_counts(kept, "memory.labels", n, classes - 1, &labels));
+    EG_TRY(eg_bundle_need(kept, "memory.x", n * out->sample, &x));
+    if (eg_bundle_find(kept, "memory.logits", NULL))
+        EG_TRY(eg_bundle_need(kept, "memory.logits", n * (size_t)classes, &logits));
+    out->n = (int64_t)n;
+    out->x = (float *)(uintptr_t)x;
+    out->labels = (float *)(uintptr_t)labels;
+    out->logits = (float *)(uintptr_t)logits;
+    return EG_OK;
 }
 
 static eg_status worker_recall_memory(eg_worker *w)
 {
     eg_memory_rows rows = {.sample = w->feed->sample};
     const eg_bundle *kept;
-    double seen = 0;
-    size_t n_rows = 0, n;
     EG_TRY(eg_client_recall(&w->client, "memory", &kept));
-    if (kept) {
-        rows.x = worker_find(kept, "memory.x", &n);
-        rows.labels = worker_find(kept, "memory.labels", &n_rows);
-        rows.logits = worker_find(kept, "memory.logits", &n);
-        eg_bundle_scalar_of(kept, "memory.seen", &seen);
-    }
-    rows.n = (int64_t)n_rows;
-    rows.seen = (int64_t)seen;
+    if (kept)
+        EG_TRY(eg_blame(worker_find_rows(w, kept, &rows), "the record 'memory'"));
     return eg_memory_set(w->client.memory, &rows);
 }
 
@@ -99,15 +106,27 @@ static eg_status worker_fill_memory(const eg_worker *w, eg_bundle *to)
     return eg_bundle_add(to, "memory.labels", eg_dims(r.n), r.labels);
 }
 
-/* True if the client resumes from its own model: it has one, and models are personal or nothing
- * was broadcast since. */
-static bool worker_goes_on(const eg_worker *w, const eg_bundle *own)
+/* *out is true if the client resumes from its own model: it has one, and models are personal or
+ * nothing was broadcast since. */
+static eg_status worker_goes_on(const eg_worker *w, const eg_bundle *own, bool *out)
 {
-    double last;
-    int64_t interval = w->e->server.interval;
-    if (!w->turn->own || !own || !eg_bundle_scalar_of(own, "own.round", &last))
-        return false;
-    return w->agreed->all.personal || (int64_t)last / interval == w->turn->round / interval;
+    int64_t last, interval = w->e->server.interval;
+    *out = false;
+    if (!w->turn->own || !own)
+        return EG_OK;
+    EG_TRY(eg_bundle_need_count(own, "own.round", eg_scenario_n_rounds(w->client.scenario),
+                                &last));
+    *out = w->agreed->all.personal || last / interval == w->turn->round / interval;
+    return EG_OK;
+}
+
+/* Where the client starts from: the model of these names. */
+static eg_status worker_find_model(eg_client *c, const char *param, const char *state,
+                                   const eg_bundle *from)
+{
+    EG_TRY(eg_bundle_need(from, param, c->n_params, &c->global));
+    c->global_state = NULL;
+    return c->n_state ? eg_bundle_need(from, state, c->n_state, &c->global_state) : EG_OK;
 }
 
 /* The client's model: its own as it was last, or the one it received. */
@@ -115,16 +134,14 @@ static eg_status worker_restore_model(eg_worker *w)
 {
     eg_client *c = &w->client;
     const eg_bundle *own;
-    bool found = false, personal = w->agreed->all.personal;
+    bool goes_on, found = false, personal = w->agreed->all.personal;
     EG_TRY(eg_client_recall(c, "own", &own));
-    c->global = eg_bundle_find(w->turn->down, "param", NULL);
-    c->global_state = eg_bundle_find(w->turn->down, "state", NULL);
-    if (worker_goes_on(w, own))
+    EG_TRY(eg_blame(worker_find_model(c, "param", "state", w->turn->down), "the download"));
+    EG_TRY(eg_blame(worker_goes_on(w, own, &goes_on), "the record 'own'"));
+    if (goes_on)
         EG_TRY(eg_learner_recall(w->model, "own", own, &found));
-    if (found && !personal) {
-        c->global = eg_bundle_find(own, "own.param", NULL);
-        c->global_state = eg_bundle_find(own, "own.state", NULL);
-    }
+    if (found && !personal)
+        EG_TRY(worker_find_model(c, "own.param", "own.state", own));
     if (found)
         return EG_OK;
     memcpy(c->param, c->global, c->n_params * sizeof *c->param);

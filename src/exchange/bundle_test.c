@@ -226,6 +226,31 @@ static void test_check_says_what_is_wrong(void **state)
     eg_bundle_free(like);
 }
 
+static void test_what_is_needed_is_there_in_its_length_and_bounds(void **state)
+{
+    (void)state;
+    const float counts[3] = {0, 7, 2.5f};
+    const float *out;
+    int64_t n;
+    eg_bundle *b = sample();
+    assert_ok(eg_bundle_need(b, "w", 6, &out));
+    assert_near(out[1], -2, 0);
+    assert_fails(eg_bundle_need(b, "w", 5, &out), EG_ESHAPE, "tensor 'w': 6 values, not 5");
+    assert_fails(eg_bundle_need(b, "x", 6, &out), EG_ENOENT, "tensor 'x' is missing");
+    assert_fails(eg_bundle_need(b, "loss", 1, &out), EG_ENOENT, "tensor 'loss' is missing");
+    assert_ok(eg_bundle_need_counts(b, "b", 3, 9, &out));
+    assert_fails(eg_bundle_need_counts(b, "b", 3, 8, &out), EG_EINVAL,
+                 "tensor 'b': element 2 is 9, not a whole number from 0 to 8");
+    assert_ok(eg_bundle_add_flat(b, "c", counts, 3));
+    assert_fails(eg_bundle_need_counts(b, "c", 3, 9, &out), EG_EINVAL, "element 2 is 2.5");
+    assert_ok(eg_bundle_need_count(b, "samples", 600, &n));
+    assert_int_equal(n, 600);
+    assert_fails(eg_bundle_need_count(b, "samples", 599, &n), EG_EINVAL, "600 is not");
+    assert_fails(eg_bundle_need_count(b, "loss", 599, &n), EG_EINVAL, "0.1 is not");
+    assert_fails(eg_bundle_need_count(b, "w", 9, &n), EG_ENOENT, "scalar 'w' is missing");
+    eg_bundle_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_cleared_bundle_is_as_new),
         cmocka_unit_test(test_what_is_no_bundle_is_refused),
         cmocka_unit_test(test_check_says_what_is_wrong),
+        cmocka_unit_test(test_what_is_needed_is_there_in_its_length_and_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

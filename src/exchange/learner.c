@@ -78,16 +78,13 @@ eg_status eg_learner_keep(const eg_learner *l, const char *prefix, eg_bundle *to
     return learner_add(to, prefix, "state", l->state, l->n_state);
 }
 
-/* Finds a vector of n values; NULL unless it has just these. */
-static const float *learner_find(const eg_bundle *from, const char *prefix, const char *what,
-                                 size_t n)
+/* Finds a vector of n values. */
+static eg_status learner_find(const eg_bundle *from, const char *prefix, const char *what,
+                              size_t n, const float **out)
 {
     char name[LEARNER_NAME];
-    size_t there = 0;
-    if (learner_name(prefix, what, name) != EG_OK)
-        return NULL;
-    const float *values = eg_bundle_find(from, name, &there);
-    return there == n ? values : NULL;
+    EG_TRY(learner_name(prefix, what, name));
+    return eg_bundle_need(from, name, n, out);
 }
 
 eg_status eg_learner_recall(eg_learner *l, const char *prefix, const eg_bundle *from,
@@ -98,11 +95,11 @@ eg_status eg_learner_recall(eg_learner *l, const char *prefix, const eg_bundle *
     EG_TRY(learner_name(prefix, "param", name));
     if (!eg_bundle_find(from, name, NULL))
         return EG_OK;
-    const float *param = learner_find(from, prefix, "param", l->n_params);
-    const float *state = l->n_state ? learner_find(from, prefix, "state", l->n_state) : NULL;
-    *found = param && (state || !l->n_state);
-    if (!*found)
-        return eg_fail(EG_EFORMAT, "the kept network '%s' has another size", prefix);
+    const float *param, *state = NULL;
+    EG_TRY(learner_find(from, prefix, "param", l->n_params, &param));
+    if (l->n_state)
+        EG_TRY(learner_find(from, prefix, "state", l->n_state, &state));
+    *found = true;
     memcpy(l->param, param, l->n_params * sizeof *param);
     if (state)
         memcpy(l->state, state, l->n_state * sizeof *state);
@@ -125,19 +122,14 @@ eg_status eg_learner_recall_optimizer(eg_learner *l, const char *prefix, const e
 {
     const float *slots[LEARNER_SLOTS] = {0};
     char name[LEARNER_NAME], slot[16];
-    double steps;
+    int64_t steps;
     EG_TRY(learner_name(prefix, "steps", name));
-    eg_bundle_scalar_of(from, name, &steps);
+    EG_TRY(eg_bundle_need_count(from, name, INT64_C(1) << 53, &steps));
     for (int i = 0; eg_optimizer_slot(l->optimizer, i); i++) {
         EG_ASSERT(i < LEARNER_SLOTS);
         snprintf(slot, sizeof slot, "slot%d", i);
-        slots[i] = learner_find(from, prefix, slot, l->n_params);
-        if (!slots[i])
-            return eg_fail(EG_EFORMAT, "the kept state of the optimiser '%s' has another size",
-                           prefix);
+        EG_TRY(learner_find(from, prefix, slot, l->n_params, &slots[i]));
     }
-    if (!(steps >= 0 && steps < 9e15))
-        return eg_fail(EG_EFORMAT, "the kept optimiser '%s' has taken %g steps", prefix, steps);
-    eg_optimizer_restore(l->optimizer, slots, (int64_t)steps);
+    eg_optimizer_restore(l->optimizer, slots, steps);
     return EG_OK;
 }

@@ -42,16 +42,6 @@ static eg_status accept_samples(const eg_federation *f, const eg_bundle *up)
     return EG_OK;
 }
 
-static eg_status accept_flat(const eg_bundle *up, const char *name, size_t n, const float **out)
-{
-    size_t there;
-    *out = eg_bundle_find(up, name, &there);
-    if (!*out)
-        return eg_fail(EG_ENOENT, "tensor '%s' is missing", name);
-    return there == n ? EG_OK
-                      : eg_fail(EG_ESHAPE, "tensor '%s': %zu values, not %zu", name, there, n);
-}
-
 /* A tensor as long as the model has a value for every weight. The gaps between the network's
  * tensors are nobody's: what a client put there must reach no sum and no judgement. */
 static void accept_clear_gaps(const eg_federation *f, const eg_bundle *up)
@@ -89,16 +79,16 @@ static eg_status accept_declared(const eg_federation *f, const eg_bundle *up)
 {
     const float *values;
     for (size_t i = 0; i < f->agreed.n_uploads; i++)
-        EG_TRY(accept_flat(up, f->agreed.uploads[i], f->server.n_params, &values));
+        EG_TRY(eg_bundle_need(up, f->agreed.uploads[i], f->server.n_params, &values));
     return EG_OK;
 }
 
 static eg_status accept_model(const eg_federation *f, const eg_bundle *up)
 {
     const float *param, *state;
-    EG_TRY(accept_flat(up, "param", f->server.n_params, &param));
+    EG_TRY(eg_bundle_need(up, "param", f->server.n_params, &param));
     if (f->server.n_state)
-        EG_TRY(accept_flat(up, "state", f->server.n_state, &state));
+        EG_TRY(eg_bundle_need(up, "state", f->server.n_state, &state));
     return accept_change(f, param);
 }
 

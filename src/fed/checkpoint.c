@@ -14,18 +14,18 @@ static eg_status checkpoint_model(const eg_federation *f, int64_t client, const 
                                   const eg_bundle *kept, eg_point *out)
 {
     char param[64], state[64];
-    size_t n = f->server.n_params, m = f->server.n_state;
+    const float *values[2] = {0};
     *out = (eg_point){0};
     if (!kept)
         return EG_OK;
     snprintf(param, sizeof param, "%s.param", name);
     snprintf(state, sizeof state, "%s.state", name);
-    out->param = (float *)(uintptr_t)eg_bundle_find(kept, param, &n);
-    out->state = (float *)(uintptr_t)eg_bundle_find(kept, state, &m);
-    return n == f->server.n_params && m == f->server.n_state
-               ? EG_OK
-               : eg_fail(EG_EFORMAT, "client %lld: the model it keeps has another size",
-                         (long long)client);
+    eg_status s = eg_bundle_need(kept, param, f->server.n_params, &values[0]);
+    if (s == EG_OK && f->server.n_state)
+        s = eg_bundle_need(kept, state, f->server.n_state, &values[1]);
+    out->param = (float *)(uintptr_t)values[0];
+    out->state = (float *)(uintptr_t)values[1];
+    return eg_blame(s, "client %lld", (long long)client);
 }
 
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
@@ -104,10 +104,9 @@ static eg_status checkpoint_take_optimizer(eg_federation *f)
     const eg_bundle *kept;
     EG_TRY(eg_records_get(f->records, "optimizer", &kept));
     for (int i = 0; f->optimizer && eg_server_optimizer_slot(f->optimizer, i); i++) {
-        size_t n = 0;
-        slots[i] = kept ? eg_bundle_find(kept, checkpoint_slots[i], &n) : NULL;
-        if (n != f->server.n_params)
+        if (!kept)
             return eg_fail(EG_EFORMAT, "the checkpoint lacks the server's optimiser");
+        EG_TRY(eg_bundle_need(kept, checkpoint_slots[i], f->server.n_params, &slots[i]));
     }
     if (f->optimizer)
         eg_server_optimizer_restore(f->optimizer, slots);
@@ -151,11 +150,11 @@ eg_status eg_federation_checkpoint(eg_federation *f)
 
 static eg_status checkpoint_take_model(eg_federation *f, const eg_bundle *b)
 {
-    size_t n, m;
-    const float *param = eg_bundle_find(b, "param", &n),
-                *state = eg_bundle_find(b, "state", &m);
-    if (!param || n != f->server.n_params || m != f->server.n_state)
-        return eg_fail(EG_EFORMAT, "the checkpoint's model has another size");
+    const float *param, *state = NULL;
+    size_t n = f->server.n_params, m = f->server.n_state;
+    EG_TRY(eg_bundle_need(b, "param", n, &param));
+    if (m)
+        EG_TRY(eg_bundle_need(b, "state", m, &state));
     memcpy(f->param, param, n * sizeof *param);
     if (m)
         memcpy(f->state, state, m * sizeof *state);
@@ -201,18 +200,16 @@ static eg_status checkpoint_seek(eg_federation *f, int64_t round)
 
 static eg_status checkpoint_take_run(eg_federation *f, const eg_bundle *b)
 {
-    double round, losses;
-    if (!eg_bundle_scalar_of(b, "round", &round) || !(round >= 0) ||
-        round > (double)eg_scenario_n_rounds(f->feed.scenario))
-        return eg_fail(EG_EFORMAT, "the checkpoint's round %g is none of the run's", round);
+    int64_t round, losses;
+    EG_TRY(eg_bundle_need_count(b, "round", eg_scenario_n_rounds(f->feed.scenario), &round));
+    EG_TRY(eg_bundle_need_count(b, "losses", INT64_C(1) << 53, &losses));
     eg_bundle_scalar_of(b, "bytes_up", &f->bytes_up);
     eg_bundle_scalar_of(b, "bytes_down", &f->bytes_down);
     eg_bundle_scalar_of(b, "accuracy", &f->accuracy);
-    eg_bundle_scalar_of(b, "losses", &losses);
-    f->n_losses = losses > 0 ? (size_t)losses : 0;
-    eg_federation_load_patience(f, b);
+    f->n_losses = (size_t)losses;
+    EG_TRY(eg_federation_load_patience(f, b));
     eg_federation_load_spent(f, b);
-    return checkpoint_seek(f, (int64_t)round);
+    return checkpoint_seek(f, round);
 }
 
 /* What the run began with must be here again, or be done without by force. *differs: what is

@@ -111,7 +111,7 @@ eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_
  * without a better validation. */
 eg_status eg_federation_wait(eg_federation *f, int64_t round);
 eg_status eg_federation_save_patience(const eg_federation *f, eg_bundle *to);
-void eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
+eg_status eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
 
 /* Brings all there is to disk, in one commit; takes it up again, if there was one. Without
  * force the data and the program must be those the run began with (EG_EINVAL, naming what is

@@ -44,14 +44,13 @@ eg_status eg_federation_save_patience(const eg_federation *f, eg_bundle *to)
     return eg_bundle_scalar(to, "patience.stops", f->patience.stops);
 }
 
-void eg_federation_load_patience(eg_federation *f, const eg_bundle *from)
+eg_status eg_federation_load_patience(eg_federation *f, const eg_bundle *from)
 {
-    double round = 0, points = 0, stops = 0;
+    int64_t stops, most = eg_scenario_n_rounds(f->feed.scenario);
     eg_bundle_scalar_of(from, "patience.best", &f->patience.best);
-    eg_bundle_scalar_of(from, "patience.round", &round);
-    eg_bundle_scalar_of(from, "patience.points", &points);
-    eg_bundle_scalar_of(from, "patience.stops", &stops);
-    f->patience.round = (int64_t)round;
-    f->patience.points = (int64_t)points;
+    EG_TRY(eg_bundle_need_count(from, "patience.round", most, &f->patience.round));
+    EG_TRY(eg_bundle_need_count(from, "patience.points", most, &f->patience.points));
+    EG_TRY(eg_bundle_need_count(from, "patience.stops", 1, &stops));
     f->patience.stops = stops != 0;
+    return EG_OK;
 }

@@ -8,13 +8,7 @@
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
                          const float **out)
 {
-    size_t n;
-    *out = eg_bundle_find(from, name, &n);
-    if (!*out)
-        return eg_fail(EG_ENOENT, "tensor '%s' is missing", name);
-    if (n != s->n_params)
-        return eg_fail(EG_ESHAPE, "tensor '%s': %zu values, not %zu", name, n, s->n_params);
-    return EG_OK;
+    return eg_bundle_need(from, name, s->n_params, out);
 }
 
 eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out)

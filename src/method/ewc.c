@@ -46,15 +46,11 @@ static eg_status ewc_setup(const void *options, const eg_setting *in, eg_wishes 
 static eg_status ewc_recall(ewc_client *e, eg_client *c)
 {
     const eg_bundle *kept;
-    size_t n, m;
     EG_TRY(eg_client_recall(c, "ewc", &kept));
     if (!kept)
         return EG_OK;
-    e->fisher = eg_bundle_find(kept, ewc_fisher, &n);
-    e->anchor = eg_bundle_find(kept, ewc_anchor, &m);
-    if (!e->fisher || n != c->n_params || m != c->n_params)
-        return eg_fail(EG_EFORMAT, "a Fisher of %zu values, not %zu", n, c->n_params);
-    return EG_OK;
+    EG_TRY(eg_bundle_need(kept, ewc_fisher, c->n_params, &e->fisher));
+    return eg_bundle_need(kept, ewc_anchor, c->n_params, &e->anchor);
 }
 
 static eg_status ewc_download(void *self, eg_client *c, int exchange, const eg_bundle *from)

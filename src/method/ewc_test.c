@@ -54,7 +54,7 @@ static void test_the_pull_worked_by_hand(void **state)
     assert_memory_equal(eg_bundle_find(again, "ewc.fisher", NULL), fisher, sizeof fisher);
     assert_memory_equal(eg_bundle_find(again, "ewc.anchor", NULL), anchor, sizeof anchor);
     h.c->n_params = 4;
-    assert_fails(method->client.download(h.self, h.c, EG_TRAINING, NULL), EG_EFORMAT,
+    assert_fails(method->client.download(h.self, h.c, EG_TRAINING, NULL), EG_ESHAPE,
                  "3 values, not 4");
     hand_client_close(&h);
 }
@@ -67,7 +67,7 @@ static void test_a_record_of_another_size_ends_the_turn(void **state)
     one_client o;
     one_client_open(&o, TEXT("ewc"), NULL);
     one_client_keep(&o, 0, "ewc", record_of(three, three, 3));
-    assert_fails(one_client_turn(&o, 0), EG_EFORMAT, "ewc: a Fisher of 3 values, not");
+    assert_fails(one_client_turn(&o, 0), EG_ESHAPE, "ewc: tensor 'ewc.fisher': 3 values, not");
     one_client_close(&o);
 }
 

@@ -55,12 +55,12 @@ static const char fedcurv_fisher[] = "fedcurv.fisher", fedcurv_pull[] = "fedcurv
 
 static eg_status fedcurv_find(const eg_bundle *from, size_t n_params, fedcurv_pair *out)
 {
-    size_t n, m;
-    out->fisher = eg_bundle_find(from, fedcurv_fisher, &n);
-    out->pull = eg_bundle_find(from, fedcurv_pull, &m);
-    if (n != m || (out->fisher && n != n_params))
-        return eg_fail(EG_ESHAPE, "Fishers of %zu and %zu values, not %zu", n, m, n_params);
-    return EG_OK;
+    *out = (fedcurv_pair){0};
+    if (!eg_bundle_find(from, fedcurv_fisher, NULL) &&
+        !eg_bundle_find(from, fedcurv_pull, NULL))
+        return EG_OK;
+    EG_TRY(eg_bundle_need(from, fedcurv_fisher, n_params, &out->fisher));
+    return eg_bundle_need(from, fedcurv_pull, n_params, &out->pull);
 }
 
 static eg_status fedcurv_add(eg_bundle *to, fedcurv_pair p, size_t n_params)
@@ -217,20 +217,19 @@ static eg_status fedcurv_begin(void *self, eg_server *s)
     fedcurv_server *f = self;
     const eg_bundle *kept;
     fedcurv_pair p;
+    const float *clients;
     size_t n;
-    double round;
     EG_TRY(eg_server_recall(s, "fedcurv", &kept));
     if (!kept)
         return EG_OK;
     EG_TRY(fedcurv_find(kept, s->n_params, &p));
-    const float *clients = eg_bundle_find(kept, fedcurv_clients, &n);
     if (!p.fisher)
         return EG_OK;
-    if (!clients || !eg_bundle_scalar_of(kept, "fedcurv.round", &round))
-        return eg_fail(EG_EFORMAT, "the checkpoint's Fishers have no round or no clients");
+    eg_bundle_find(kept, fedcurv_clients, &n);
+    EG_TRY(eg_bundle_need_counts(kept, fedcurv_clients, n, 1 << 24, &clients));
     EG_TRY(fedcurv_begin_sums(f, s));
     fedcurv_sum(f, p, s->n_params);
-    f->round = (int64_t)round;
+    EG_TRY(eg_bundle_need_count(kept, "fedcurv.round", INT64_C(1) << 53, &f->round));
     for (size_t i = 0; i < n; i++)
         EG_TRY(fedcurv_count(f, (int64_t)clients[i]));
     return EG_OK;

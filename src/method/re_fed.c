@@ -292,25 +292,40 @@ static eg_status re_fed_trained(void *self, eg_client *c)
     return eg_client_keep(c, "re_fed", record);
 }
 
+/* Pairs of a task and a sample, each of which there must be. */
+static eg_status re_fed_read_cache(re_fed_client *r, const eg_client *c, const eg_bundle *kept)
+{
+    const float *rows;
+    size_t n;
+    if (!eg_bundle_find(kept, "re_fed.cache", &n))
+        return EG_OK; /* it is empty yet */
+    EG_TRY(eg_bundle_need_counts(kept, "re_fed.cache", n / 2 * 2, (1 << 24) - 1, &rows));
+    if ((int64_t)(n / 2) > r->seen && r->is.policy == RE_FED_RESERVOIR)
+        return eg_fail(EG_EINVAL, "a cache of %zu samples of which it has seen %lld", n / 2,
+                       (long long)r->seen);
+    EG_TRY(eg_alloc(n / 2, sizeof *r->cache, &r->cache));
+    r->n_cache = (int64_t)(n / 2);
+    for (int64_t i = 0; i < r->n_cache; i++) {
+        eg_sample s = {(int64_t)rows[2 * i], (int64_t)rows[2 * i + 1]};
+        if (!eg_client_knows(c, &s))
+            return eg_fail(EG_EINVAL, "the cache has sample %lld of task %lld, which is none",
+                           (long long)s.id, (long long)s.task);
+        r->cache[i] = s;
+    }
+    return EG_OK;
+}
+
 static eg_status re_fed_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
 {
     re_fed_client *r = self;
     const eg_bundle *kept;
-    double ranked, seen;
-    size_t n;
     (void)exchange, (void)from;
     EG_TRY(eg_client_recall(c, "re_fed", &kept));
     if (!kept)
         return EG_OK;
-    eg_bundle_scalar_of(kept, "re_fed.ranked", &ranked);
-    eg_bundle_scalar_of(kept, "re_fed.seen", &seen);
-    const float *rows = eg_bundle_find(kept, "re_fed.cache", &n);
-    r->ranked = (int64_t)ranked, r->seen = (int64_t)seen;
-    EG_TRY(eg_alloc(n / 2, sizeof *r->cache, &r->cache));
-    r->n_cache = (int64_t)(n / 2);
-    for (int64_t i = 0; i < r->n_cache; i++)
-        r->cache[i] = (eg_sample){(int64_t)rows[2 * i], (int64_t)rows[2 * i + 1]};
-    return EG_OK;
+    EG_TRY(eg_bundle_need_count(kept, "re_fed.ranked", c->view.stage, &r->ranked));
+    EG_TRY(eg_bundle_need_count(kept, "re_fed.seen", INT64_C(1) << 53, &r->seen));
+    return re_fed_read_cache(r, c, kept);
 }
 
 static void re_fed_fini(void *self)
