@@ -10,6 +10,7 @@
 #include "io/npy.h"
 
 #include "data/find.h"
+#include "io/file.h"
 #include "io/gz.h"
 
 #include <math.h>
@@ -38,6 +39,23 @@ static const eg_opt npy_opts[] = {
 
 #define NPY_MAX_FILE ((size_t)1 << 36)
 
+/* Reads a .npy, plain or gzip. Its header comes first and says how much may follow, so that a
+ * small file does not become a large one in memory. */
+static eg_status npy_read(const char *path, uint8_t **bytes, size_t *n)
+{
+    uint8_t *head;
+    size_t got, size = 0;
+    EG_TRY(eg_alloc(EG_NPY_HEAD, 1, &head));
+    eg_status s = eg_gz_peek(path, EG_NPY_HEAD, head, &got);
+    if (s == EG_OK)
+        s = eg_npy_measure(path, head, got, &size);
+    free(head);
+    if (s == EG_OK && size > NPY_MAX_FILE)
+        s = eg_fail(EG_EFORMAT, "%s: the shape needs %zu bytes, more than can be read", path,
+                    size);
+    return s == EG_OK ? eg_gz_load(path, size, bytes, n) : s;
+}
+
 /* Loads the array with this key; what it borrows is *bytes, to be freed. */
 static eg_status npy_array(const char *root, const char *key, uint8_t **bytes, eg_npy *out)
 {
@@ -47,14 +65,14 @@ static eg_status npy_array(const char *root, const char *key, uint8_t **bytes, e
     if (length > 4 && strcmp(root + length - 4, ".npz") == 0) {
         uint8_t *zip;
         size_t n_zip;
-        EG_TRY(eg_gz_load(root, NPY_MAX_FILE, &zip, &n_zip));
+        EG_TRY(eg_file_read(root, NPY_MAX_FILE, &zip, &n_zip));
         eg_status s = eg_npz_entry(root, zip, n_zip, key, bytes, &n);
         free(zip);
         EG_TRY(s);
         snprintf(path, sizeof path, "%s: %s", root, key);
     } else {
         snprintf(path, sizeof path, "%s/%s.npy", root, key);
-        EG_TRY(eg_gz_load(path, NPY_MAX_FILE, bytes, &n));
+        EG_TRY(npy_read(path, bytes, &n));
     }
     return eg_npy_parse(path, *bytes, n, out);
 }

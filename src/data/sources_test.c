@@ -186,6 +186,29 @@ static void test_npy_channels_last_are_not_taken_for_rows(void **state)
     eg_table_fini(&t);
 }
 
+/* A gzip file that unpacks to far more than its shape says, or whose shape is beyond reason. */
+static void test_npy_files_grow_no_larger_than_their_shape(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape, *says;
+    } all[] = {
+        {"(2, 4)}          ", "x_train.npy: holds more than the expected 88 bytes"},
+        {"(999999, 999999)}", "x_train.npy: the shape needs 999998000081 bytes"},
+    };
+    static uint8_t bomb[1 << 20];
+    eg_table t;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int n =
+            snprintf((char *)bomb, 100,
+                     "\x93NUMPY\1%c%c%c{'descr': '|u1', 'fortran_order': False, 'shape': %s", 0,
+                     70, 0, all[i].shape);
+        memset(bomb + n, ' ', (size_t)(80 - n));
+        files_write_gz(folder, "npy/x_train.npy", bomb, sizeof bomb);
+        assert_fails(load("npy", "classes=0", EG_TRAIN, &t), EG_EFORMAT, all[i].says);
+    }
+}
+
 static void test_npy_pairs_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -219,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_bad_pictures_are_named),
         cmocka_unit_test(test_npy_layouts),
         cmocka_unit_test(test_npy_channels_last_are_not_taken_for_rows),
+        cmocka_unit_test(test_npy_files_grow_no_larger_than_their_shape),
         cmocka_unit_test(test_npy_pairs_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -111,6 +111,23 @@ eg_status eg_gz_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t n_out)
     return EG_OK;
 }
 
+eg_status eg_gz_inflate_head(const uint8_t *in, size_t n, uint8_t *out, size_t room,
+                             size_t *got)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)in,
+                  .avail_in = n < UINT32_MAX ? (uInt)n : UINT32_MAX,
+                  .next_out = out,
+                  .avail_out = (uInt)room};
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+        return eg_fail(EG_ENOMEM, "out of memory");
+    int code = inflate(&z, Z_SYNC_FLUSH);
+    *got = room - z.avail_out;
+    inflateEnd(&z);
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+        return eg_fail(EG_EFORMAT, "the deflate stream is damaged");
+    return EG_OK;
+}
+
 uint32_t eg_gz_crc32(const uint8_t *bytes, size_t n)
 {
     return (uint32_t)crc32_z(0, bytes, n);

@@ -20,6 +20,10 @@ eg_status eg_gz_load(const char *path, size_t max, uint8_t **out, size_t *n);
 /* Unpacks a raw deflate stream of n bytes that must give exactly n_out bytes. */
 eg_status eg_gz_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t n_out);
 
+/* Unpacks the first bytes of one, at most `room`; *got says how many. */
+eg_status eg_gz_inflate_head(const uint8_t *in, size_t n, uint8_t *out, size_t room,
+                             size_t *got);
+
 uint32_t eg_gz_crc32(const uint8_t *bytes, size_t n);
 
 #endif

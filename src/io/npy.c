@@ -119,34 +119,52 @@ static eg_status npy_header(const char *name, npy_text t, eg_npy *a, size_t *siz
     return EG_OK;
 }
 
-eg_status eg_npy_parse(const char *name, const uint8_t *bytes, size_t n, eg_npy *out)
+/* Reads the header: type, shape and number of elements. *start: bytes before the elements;
+ * *size: bytes of one. */
+static eg_status npy_begin(const char *name, const uint8_t *bytes, size_t n, eg_npy *out,
+                           size_t *start, size_t *size)
 {
     *out = (eg_npy){0};
     if (n < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
         return eg_fail(EG_EFORMAT, "%s: not a .npy file", name);
-    size_t start = bytes[6] == 1 ? 10 : 12;
-    if (bytes[6] < 1 || bytes[6] > 3 || n < start)
+    *start = bytes[6] == 1 ? 10 : 12;
+    if (bytes[6] < 1 || bytes[6] > 3 || n < *start)
         return eg_fail(EG_EFORMAT, "%s: .npy version %d is not known", name, bytes[6]);
     size_t length = bytes[8] | (size_t)bytes[9] << 8;
-    if (start == 12)
+    if (*start == 12)
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > n - start)
+    if (length > n - *start)
         return eg_fail(EG_EFORMAT, "%s: the file is cut short in its header", name);
-    const char *text = (const char *)bytes + start;
-    size_t size = 1;
-    EG_TRY(npy_header(name, (npy_text){text, text + length}, out, &size));
-    size_t room = (n - start - length) / size;
+    const char *text = (const char *)bytes + *start;
+    EG_TRY(npy_header(name, (npy_text){text, text + length}, out, size));
+    *start += length;
     out->n = 1;
     for (int i = 0; i < out->n_dims; i++) {
         size_t d = (size_t)out->shape[i];
-        if (d && out->n > SIZE_MAX / 8 / d)
+        if (d && out->n > SIZE_MAX / 16 / d)
             return eg_fail(EG_EFORMAT, "%s: the shape is too large", name);
         out->n *= d;
     }
-    if (out->n != room || (n - start - length) % size)
+    return EG_OK;
+}
+
+eg_status eg_npy_measure(const char *name, const uint8_t *bytes, size_t n, size_t *out)
+{
+    eg_npy a;
+    size_t start, size = 1;
+    EG_TRY(npy_begin(name, bytes, n, &a, &start, &size));
+    *out = start + a.n * size;
+    return EG_OK;
+}
+
+eg_status eg_npy_parse(const char *name, const uint8_t *bytes, size_t n, eg_npy *out)
+{
+    size_t start, size = 1;
+    EG_TRY(npy_begin(name, bytes, n, out, &start, &size));
+    if (out->n != (n - start) / size || (n - start) % size)
         return eg_fail(EG_EFORMAT, "%s: %zu bytes of elements, but the shape needs %zu", name,
-                       n - start - length, out->n * size);
-    out->bytes = bytes + start + length;
+                       n - start, out->n * size);
+    out->bytes = bytes + start;
     return EG_OK;
 }
 
@@ -207,6 +225,28 @@ static const uint8_t *zip_end(const uint8_t *bytes, size_t n)
     return NULL;
 }
 
+/* An entry of an archive is an array: before there is memory for it, its header must say that
+ * it needs as much as the directory does. */
+static eg_status zip_check_size(const char *name, const uint8_t *packed, size_t n,
+                                uint32_t method, size_t whole)
+{
+    size_t got = n < EG_NPY_HEAD ? n : EG_NPY_HEAD, needs;
+    uint8_t *head = NULL;
+    eg_status s = EG_OK;
+    if (method == 8) {
+        if (!(head = malloc(EG_NPY_HEAD)))
+            return eg_fail(EG_ENOMEM, "%s: no memory for a header", name);
+        s = eg_blame(eg_gz_inflate_head(packed, n, head, EG_NPY_HEAD, &got), "%s", name);
+    }
+    if (s == EG_OK)
+        s = eg_npy_measure(name, head ? head : packed, got, &needs);
+    if (s == EG_OK && needs != whole)
+        s = eg_fail(EG_EFORMAT, "%s: an entry of %zu bytes, but the shape needs %zu", name,
+                    whole, needs);
+    free(head);
+    return s;
+}
+
 /* Unpacks the entry that the 46-byte directory record e describes. */
 static eg_status zip_unpack(const char *name, const uint8_t *bytes, size_t n, const uint8_t *e,
                             uint8_t **out, size_t *n_out)
@@ -224,6 +264,7 @@ static eg_status zip_unpack(const char *name, const uint8_t *bytes, size_t n, co
         return eg_fail(EG_ENOTSUP, "%s: zip method %u", name, method);
     if ((method == 0 && packed != whole) || (method == 8 && whole / 1032 > packed))
         return eg_fail(EG_EFORMAT, "%s: an entry's two sizes do not fit", name);
+    EG_TRY(zip_check_size(name, bytes + at, packed, method, whole));
     uint8_t *entry = malloc((size_t)whole + 1);
     if (!entry)
         return eg_fail(EG_ENOMEM, "%s: cannot allocate %u bytes", name, whole);

@@ -11,6 +11,9 @@
 
 #define EG_NPY_MAX_DIMS 8
 
+/* Bytes that hold any header. */
+enum { EG_NPY_HEAD = 1 << 16 };
+
 typedef enum eg_npy_type { EG_NPY_U1, EG_NPY_I4, EG_NPY_I8, EG_NPY_F4, EG_NPY_F8 } eg_npy_type;
 
 /* A view into the bytes that were parsed. */
@@ -24,6 +27,9 @@ typedef struct eg_npy {
 
 /* Parses a .npy. name is for the error text. *out borrows bytes. */
 eg_status eg_npy_parse(const char *name, const uint8_t *bytes, size_t n, eg_npy *out);
+
+/* How many bytes the whole file must have, by the shape in its first n. */
+eg_status eg_npy_measure(const char *name, const uint8_t *bytes, size_t n, size_t *out);
 
 /* Element i. */
 double eg_npy_real(const eg_npy *a, size_t i);

@@ -146,13 +146,39 @@ static size_t make_zip(uint8_t *out, const char *name, const uint8_t *data, size
     return (size_t)(p - out);
 }
 
+/* A .npy of n bytes, 72 of them the header with this shape of bytes. */
+static void fill_array(uint8_t *to, size_t n, const char *shape)
+{
+    memcpy(to, "\x93NUMPY\1\0\x3e", 10);
+    int length = snprintf((char *)to + 10, 63,
+                          "{'descr': '|u1', 'fortran_order': False, 'shape': %s}", shape);
+    memset(to + 10 + length, ' ', (size_t)(62 - length));
+    for (size_t i = 72; i < n; i++)
+        to[i] = (uint8_t)i;
+}
+
+/* Before memory is taken, the shape and the directory must agree. */
+static void test_npz_entry_that_is_larger_than_its_shape_is_refused(void **state)
+{
+    (void)state;
+    uint8_t zip[1500], *entry, data[200];
+    size_t n_entry, size;
+    fill_array(data, sizeof data, "(2, 4)");
+    assert_ok(eg_npy_measure("a", data, 72, &size));
+    assert_int_equal(size, 80);
+    for (int method = 0; method <= 8; method += 8) {
+        size_t n = make_zip(zip, "x_train.npy", data, sizeof data, method);
+        assert_fails(eg_npz_entry("a.npz", zip, n, "x_train", &entry, &n_entry), EG_EFORMAT,
+                     "a.npz: an entry of 200 bytes, but the shape needs 80");
+    }
+}
+
 static void test_npz_gives_its_entries(void **state)
 {
     (void)state;
     uint8_t zip[1500], *entry, data[200];
     size_t n_entry;
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (uint8_t)i;
+    fill_array(data, sizeof data, "(128,)");
     for (int method = 0; method <= 8; method += 8) {
         size_t n = make_zip(zip, "x_train.npy", data, sizeof data, method);
         assert_ok(eg_npz_entry("a.npz", zip, n, "x_train", &entry, &n_entry));
@@ -164,7 +190,7 @@ static void test_npz_gives_its_entries(void **state)
         for (size_t cut = 0; cut < n; cut++)
             assert_fails(eg_npz_entry("a.npz", zip, cut, "x_train", &entry, &n_entry),
                          EG_EFORMAT, "a.npz: ");
-        zip[60] ^= 1;
+        zip[200] ^= 1;
         assert_fails(eg_npz_entry("a.npz", zip, n, "x_train", &entry, &n_entry), EG_EFORMAT,
                      "checksum");
     }
@@ -209,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_keys_may_come_in_any_order),
         cmocka_unit_test(test_bad_headers_are_refused),
         cmocka_unit_test(test_npz_gives_its_entries),
+        cmocka_unit_test(test_npz_entry_that_is_larger_than_its_shape_is_refused),
         cmocka_unit_test(test_what_is_written_is_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
