@@ -45,7 +45,7 @@ endif()
 add_library(engram_shared SHARED $<TARGET_OBJECTS:engram> ${EG_KERNELS})
 set_target_properties(engram_shared PROPERTIES
   OUTPUT_NAME engram
-  LINKER_LANGUAGE C
+  LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_include_directories(engram_shared INTERFACE include)

@@ -1,14 +1,6 @@
 # Programs that use the library as others would: the shared one, through public headers alone.
-# Each is built and run as a test (example_<name>); C++ ones where there is a compiler.
-include(CheckLanguage)
-check_language(CXX)
-set(patterns examples/*.c)
-if(CMAKE_CXX_COMPILER)
-  enable_language(CXX)
-  set(CMAKE_CXX_STANDARD 17)
-  list(APPEND patterns examples/*.cc)
-endif()
-file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+# Each is built and run as a test (example_<name>).
+file(GLOB sources CONFIGURE_DEPENDS examples/*.c examples/*.cc)
 foreach(source IN LISTS sources)
   get_filename_component(name ${source} NAME_WE)
   set(name example_${name})

@@ -1,6 +1,7 @@
 # Builds every source of a folder that is no test.
 function(eg_folder folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c
+                                      ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.c$")
   target_sources(engram PRIVATE ${sources})
 endfunction()

@@ -3,9 +3,8 @@
  */
 #include "tensor/dnnl.h"
 
+#include "tensor/dnnl_calls.h"
 #include "tensor/plan_private.h"
-
-#include <oneapi/dnnl/dnnl.h>
 
 #include <omp.h>
 #include <pthread.h>
@@ -33,13 +32,15 @@ static dnnl_status_t onednn_engine_status;
 
 static void onednn_make_engine(void)
 {
-    onednn_engine_status = dnnl_engine_create(&onednn_cpu_engine, dnnl_cpu, 0);
+    onednn_engine_status = eg_dnnl_engine_create(&onednn_cpu_engine);
 }
 
 static eg_status onednn_check(dnnl_status_t s, const char *what)
 {
-    return s == dnnl_success ? EG_OK
-                             : eg_fail(EG_ENOTSUP, "oneDNN: %s gives status %d", what, s);
+    if (s == dnnl_success)
+        return EG_OK;
+    return s == dnnl_out_of_memory ? eg_fail(EG_ENOMEM, "oneDNN: no memory for %s", what)
+                                   : eg_fail(EG_ENOTSUP, "oneDNN: %s gives status %d", what, s);
 }
 
 #define ONEDNN_TRY(call) EG_TRY(onednn_check((call), #call))
@@ -65,8 +66,7 @@ eg_status eg_dnnl_open(eg_dnnl **out)
     *out = calloc(1, sizeof **out);
     if (!*out)
         return eg_fail(EG_ENOMEM, "no memory for a oneDNN stream");
-    ONEDNN_TRY(
-        dnnl_stream_create(&(*out)->stream, onednn_cpu_engine, dnnl_stream_default_flags));
+    ONEDNN_TRY(eg_dnnl_stream_create(&(*out)->stream, onednn_cpu_engine));
     return EG_OK;
 }
 
@@ -80,7 +80,7 @@ void eg_dnnl_close(eg_dnnl *d)
 static eg_status onednn_run(const eg_step *s)
 {
     const onednn_call *c = s->args;
-    dnnl_status_t status = dnnl_primitive_execute(c->primitive, c->stream, c->n, c->args);
+    dnnl_status_t status = eg_dnnl_execute(c->primitive, c->stream, c->n, c->args);
     return status == dnnl_success ? EG_OK : onednn_check(status, "dnnl_primitive_execute");
 }
 
@@ -88,7 +88,7 @@ static void onednn_bind(eg_step *s)
 {
     onednn_call *c = s->args;
     for (int i = 0; i < c->n; i++)
-        dnnl_memory_set_data_handle(c->args[i].memory, c->values[i]->data);
+        eg_dnnl_memory_set(c->args[i].memory, c->values[i]->data);
 }
 
 static void onednn_fini(eg_step *s)
@@ -148,12 +148,11 @@ static eg_status onednn_emit(eg_plan *p, const eg_node *node, onednn_job *j, eg_
     memcpy(kernel, s->kernel, length); /* the description dies before the plan */
     s->kernel = kernel;
     c->stream = p->dnnl->stream;
-    ONEDNN_TRY(dnnl_primitive_create(&c->primitive, j->desc));
+    ONEDNN_TRY(eg_dnnl_primitive_create(&c->primitive, j->desc));
     for (int i = 0; i < j->n; i++) {
         c->args[i].arg = j->arg[i];
         c->values[i] = j->value[i];
-        ONEDNN_TRY(dnnl_memory_create(&c->args[i].memory, j->md[i], onednn_cpu_engine,
-                                      DNNL_MEMORY_NONE));
+        ONEDNN_TRY(eg_dnnl_memory_create(&c->args[i].memory, j->md[i], onednn_cpu_engine));
         c->n = i + 1;
     }
     if (out)
@@ -179,18 +178,11 @@ static eg_status onednn_describe(dnnl_memory_desc_t *md, int rank, const int64_t
 
 static eg_status onednn_attr(dnnl_primitive_attr_t *attr, bool relu)
 {
-    ONEDNN_TRY(dnnl_primitive_attr_create(attr));
+    ONEDNN_TRY(eg_dnnl_attr_create(attr));
     ONEDNN_TRY(dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
-    if (!relu)
-        return EG_OK;
-    dnnl_post_ops_t ops;
-    ONEDNN_TRY(dnnl_post_ops_create(&ops));
-    eg_status s = onednn_check(dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0),
-                               "dnnl_post_ops_append_eltwise");
-    if (s == EG_OK)
-        s = onednn_check(dnnl_primitive_attr_set_post_ops(*attr, ops), "set_post_ops");
-    dnnl_post_ops_destroy(ops);
-    return s;
+    if (relu)
+        ONEDNN_TRY(eg_dnnl_attr_set_relu(*attr));
+    return EG_OK;
 }
 
 /* Copies between two descriptions of the same tensor. */
@@ -203,9 +195,9 @@ static eg_status onednn_reorder(eg_plan *p, const eg_node *node, eg_value *from,
     eg_step *step = NULL;
     eg_status s = onednn_attr(&attr, false);
     if (s == EG_OK)
-        s = onednn_check(dnnl_reorder_primitive_desc_create(&desc, from_md, onednn_cpu_engine,
-                                                            to_md, onednn_cpu_engine, attr),
-                         "reorder");
+        s = onednn_check(
+            eg_dnnl_reorder_desc_create(&desc, onednn_cpu_engine, from_md, to_md, attr),
+            "reorder");
     if (s == EG_OK) {
         onednn_job j = {.desc = desc,
                         .n_in = 1,
@@ -287,7 +279,7 @@ static eg_status onednn_conv_desc(const eg_conv *c, const onednn_conv_mds *m, eg
     dnnl_primitive_attr_t attr = NULL;
     eg_status s = onednn_attr(&attr, relu);
     if (s == EG_OK)
-        s = onednn_check(dnnl_primitive_desc_create(out, &d, attr, onednn_cpu_engine, hint),
+        s = onednn_check(eg_dnnl_desc_create(out, &d, attr, onednn_cpu_engine, hint),
                          "convolution");
     dnnl_primitive_attr_destroy(attr);
     return s;
@@ -422,11 +414,9 @@ static eg_status onednn_sample_norms_run(const eg_step *s)
     size_t x_size = x->bytes / sizeof(float) / (size_t)n;
     size_t dy_size = dy->bytes / sizeof(float) / (size_t)n;
     for (int64_t i = 0; i < n; i++) {
-        ONEDNN_TRY(
-            dnnl_memory_set_data_handle(c->args[0].memory, x->data + (size_t)i * x_size));
-        ONEDNN_TRY(
-            dnnl_memory_set_data_handle(c->args[1].memory, dy->data + (size_t)i * dy_size));
-        ONEDNN_TRY(dnnl_primitive_execute(c->primitive, c->stream, c->n, c->args));
+        ONEDNN_TRY(eg_dnnl_memory_set(c->args[0].memory, x->data + (size_t)i * x_size));
+        ONEDNN_TRY(eg_dnnl_memory_set(c->args[1].memory, dy->data + (size_t)i * dy_size));
+        ONEDNN_TRY(eg_dnnl_execute(c->primitive, c->stream, c->n, c->args));
         double norm;
         s->k->dot(&norm, packed->data, packed->data, packed->bytes / sizeof(float));
         s->out[0]->data[i] = (float)norm;
@@ -464,10 +454,7 @@ eg_status eg_dnnl_conv_sample_norms(eg_plan *p, const eg_node *y, const eg_conv 
 
 eg_status eg_dnnl_product(const eg_product_shape *d, const float *a, const float *b, float *c)
 {
-    return dnnl_sgemm(d->ta ? 'T' : 'N', d->tb ? 'T' : 'N', d->m, d->n, d->k, 1, a,
-                      d->ta ? d->m : d->k, b, d->tb ? d->k : d->n, d->beta, c,
-                      d->n) == dnnl_success
-               ? EG_OK
-               : eg_fail(EG_EINVAL, "oneDNN refuses a product of %lld x %lld x %lld",
-                         (long long)d->m, (long long)d->n, (long long)d->k);
+    const char transposed[2] = {d->ta ? 'T' : 'N', d->tb ? 'T' : 'N'};
+    const dnnl_dim_t mnk[3] = {d->m, d->n, d->k};
+    return onednn_check(eg_dnnl_gemm(transposed, mnk, a, b, d->beta, c), "a product");
 }
