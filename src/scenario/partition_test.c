@@ -150,6 +150,20 @@ static void test_parts_give_every_client_new_classes_each_task(void **state)
     eg_labels_free(&l);
 }
 
+/* Ten thousand draws of ten thousand clients would take a minute. */
+static void test_a_hopeless_draw_is_given_up_at_once(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 20000, 7);
+    eg_scenario *s;
+    double start = eg_seconds();
+    assert_fails(
+        fixture_new("kind=class_incremental tasks=1 clients=10000 partition.min=10", 0, &l, &s),
+        EG_EINVAL, "of the 10000 clients of task 0 have fewer than 10 samples in every");
+    assert_true(eg_seconds() - start < 20);
+    eg_labels_free(&l);
+}
+
 static void test_a_split_that_cannot_be_met_names_the_setting(void **state)
 {
     (void)state;
@@ -193,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_power_law_sizes_have_their_spread),
         cmocka_unit_test(test_shards_hold_few_classes_of_equal_size),
         cmocka_unit_test(test_parts_give_every_client_new_classes_each_task),
+        cmocka_unit_test(test_a_hopeless_draw_is_given_up_at_once),
         cmocka_unit_test(test_a_split_that_cannot_be_met_names_the_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { DIRICHLET_FIRST = 10 }; /* draws after which it is known whether more are in vain */
+
 typedef struct dirichlet {
     double alpha;
     int64_t min, tries;
@@ -75,6 +77,23 @@ static int64_t dirichlet_try(const dirichlet *p, dirichlet_draw *d, eg_rng *r)
     return least;
 }
 
+/* Clients with too few samples. */
+static int64_t dirichlet_short(const dirichlet *p, const dirichlet_draw *d)
+{
+    int64_t n = 0;
+    for (int64_t j = 0; j < d->n; j++)
+        n += d->held[j] < p->min;
+    return n;
+}
+
+/* Whether all further draws would be in vain, by the share of clients that had too few in the
+ * first ones: if half of it were true, and clients were independent, then all the draws allowed
+ * would bring less than 1e-9 good ones. With few clients that is never so. */
+static bool dirichlet_is_hopeless(const dirichlet *p, const dirichlet_draw *d, double share)
+{
+    return (double)d->n * log1p(-share / 2) + log((double)p->tries) < log(1e-9);
+}
+
 static eg_status dirichlet_draw_task(const dirichlet *p, eg_deal *s, int64_t t,
                                      dirichlet_draw *d)
 {
@@ -85,13 +104,25 @@ static eg_status dirichlet_draw_task(const dirichlet *p, eg_deal *s, int64_t t,
                        "%lld each need %lld",
                        (long long)t, (long long)d->pool->n, (long long)d->n, (long long)p->min,
                        (long long)(p->min * d->n));
-    for (int64_t i = 0; dirichlet_try(p, d, &r) < p->min;)
-        if (++i == p->tries)
+    double share = 0; /* of the clients, with too few, mean over the first draws */
+    for (int64_t i = 0; dirichlet_try(p, d, &r) < p->min;) {
+        share += i < DIRICHLET_FIRST
+                     ? (double)dirichlet_short(p, d) / (double)d->n / DIRICHLET_FIRST
+                     : 0;
+        if (++i == DIRICHLET_FIRST && dirichlet_is_hopeless(p, d, share))
+            return eg_fail(
+                EG_EINVAL,
+                "partition.min: with alpha %g some %.2g of the %lld clients of task "
+                "%lld have fewer than %lld samples in every draw; lower min or raise "
+                "alpha",
+                p->alpha, share, (long long)d->n, (long long)t, (long long)p->min);
+        if (i == p->tries)
             return eg_fail(
                 EG_EINVAL,
                 "partition.min: in %lld draws with alpha %g some client of task %lld "
                 "always had fewer than %lld samples",
                 (long long)p->tries, p->alpha, (long long)t, (long long)p->min);
+    }
     return EG_OK;
 }
 
