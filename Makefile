@@ -39,15 +39,15 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	$(call ctest,asan,fast)
 	tools/check
 
-test-slow: ## run the long tests, the threaded ones under ThreadSanitizer, and the fuzzers
-	tools/setup build check fuzz
+test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer and the fuzzers
+	tools/setup build check fuzz slow
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)
 	tools/check --deep
 	$(call ctest,release,slow)
 	$(call ctest,asan,long)
-	$(still) $(call ctest,tsan,threaded)
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan.supp $(still) $(call ctest,tsan,threaded)
 	tools/fuzz all 60
 
 bench: ## measure speed, beside PyTorch, which it installs
