@@ -111,7 +111,8 @@ typedef struct eg_server_half {
      * s->param is still the last one. All parts in order. param [n_params], state [n_state] */
     eg_status (*refine)(void *self, eg_server *s, float *param, float *state);
     /* All answers of the exchange are in; after training s->param is the new model. Not called
-     * for training that brought too few good uploads (server.min_clients). */
+     * for training that brought too few good uploads (server.min_clients), or whose mean is not
+     * finite, so that the last model stays. */
     eg_status (*finish)(void *self, eg_server *s, int exchange);
     /* The server's own model of a client, borrowed until the round ends: its tests take it, its
      * download carries it. False: it has none, the global one counts. One part at most. */

@@ -229,16 +229,19 @@ static bool round_is_finite(const eg_federation *f)
            eg_worker_is_finite(f->next_state, f->server.n_state);
 }
 
-/* The mean becomes the model, once the parts have had their say. */
-static eg_status round_aggregate(eg_federation *f)
+/* The mean becomes the model, once the parts have had their say; *done is false if it cannot.
+ */
+static eg_status round_aggregate(eg_federation *f, bool *done)
 {
+    *done = true;
     if (f->agreed.all.personal)
         return EG_OK;
     EG_TRY(eg_federation_mean_get(f));
     if (f->optimizer)
         eg_server_optimizer_step(f->optimizer, f->param, f->next_param, f->next_param);
     EG_TRY(eg_chain_refine(&f->chain, &f->server, f->next_param, f->next_state));
-    if (!round_is_finite(f))
+    *done = round_is_finite(f);
+    if (!*done)
         return eg_run_write_skipped(f->folder, f->server.round + 1,
                                     "the new model is not finite: the last one stays");
     memcpy(f->param, f->next_param, f->server.n_params * sizeof *f->param);
@@ -255,8 +258,9 @@ static eg_status round_train(round_state *r)
     EG_TRY(round_exchange(r, EG_TRAINING));
     if (r->good < f->e->server.min_clients)
         return eg_run_write_skipped(f->folder, f->server.round + 1, "too few uploads are good");
-    EG_TRY(round_aggregate(f));
-    return eg_chain_finish(&f->chain, &f->server, EG_TRAINING);
+    bool done;
+    EG_TRY(round_aggregate(f, &done));
+    return done ? eg_chain_finish(&f->chain, &f->server, EG_TRAINING) : EG_OK;
 }
 
 /* The exchanges that parts added, at the new model. */

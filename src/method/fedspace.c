@@ -14,8 +14,9 @@
  * text.
  *
  * The release measures after training, with crops and flips; keeps a client's first radius for
- * good; forgets prototypes that no client renewed in the round; until there are global ones
- * uses the client's own; and has another denominator in Equation 9.
+ * good; forgets prototypes of classes that no client of the round has in its task, and brings
+ * those of which none has a sample to 0.9 of what they were; until there are global ones uses
+ * the client's own; and has another denominator in Equation 9.
  */
 #include <engram/method.h>
 #include <engram/op.h>
@@ -45,6 +46,7 @@ typedef struct fedspace_server {
     fedspace is;
     eg_prototypes known, arrived;
     double *sums, *weights; /* [classes, d], [classes]: of this round's uploads */
+    bool *empty;            /* [classes]: in the task of a client that has no sample of it */
     double radius, radius_weight;
 } fedspace_server;
 
@@ -65,7 +67,8 @@ static const eg_opt fedspace_opts[] = {
 // clang-format on
 
 static const char fedspace_name[] = "fedspace";
-enum { FEDSPACE_CONTRAST_DRAW = 1 }; /* Equation 8 has draw 0 */
+static const char fedspace_empty[] = "fedspace.empty"; /* an upload's, of the release */
+enum { FEDSPACE_CONTRAST_DRAW = 1 };                   /* Equation 8 has draw 0 */
 static const double fedspace_beta = 0.1;
 
 static bool fedspace_releases(const fedspace *f)
@@ -234,6 +237,24 @@ static eg_status fedspace_trained(void *self, eg_client *c)
     return EG_OK;
 }
 
+/* The release's client tells of all classes of its task: "fedspace.empty" [m] are those without
+ * a sample. */
+static eg_status fedspace_tell_empty(const fedspace_client *f, const eg_client *c,
+                                     eg_bundle *to)
+{
+    int64_t n = 0;
+    float *classes;
+    for (int64_t k = 0; k < f->now.n_classes; k++)
+        n += !f->now.known[k] && eg_prototypes_is_current(c, k);
+    if (n == 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_room(to, fedspace_empty, eg_dims(n), &classes));
+    for (int64_t k = 0; k < f->now.n_classes; k++)
+        if (!f->now.known[k] && eg_prototypes_is_current(c, k))
+            *classes++ = (float)k;
+    return EG_OK;
+}
+
 static eg_status fedspace_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
     fedspace_client *f = self;
@@ -243,6 +264,8 @@ static eg_status fedspace_answer(void *self, eg_client *c, int exchange, eg_bund
         eg_prototypes_update(&f->own, &f->now);
         EG_TRY(eg_prototypes_keep(&f->own, fedspace_name, c));
     }
+    if (!local && fedspace_releases(&f->is))
+        EG_TRY(fedspace_tell_empty(f, c, to));
     return local ? EG_OK : eg_prototypes_write(&f->now, fedspace_name, to);
 }
 
@@ -255,6 +278,7 @@ static eg_status fedspace_begin(void *self, eg_server *s)
     size_t classes = (size_t)f->known.n_classes, d = (size_t)f->known.d;
     EG_TRY(eg_alloc(classes * d, sizeof *f->sums, &f->sums));
     EG_TRY(eg_alloc(classes, sizeof *f->weights, &f->weights));
+    EG_TRY(eg_alloc(classes, sizeof *f->empty, &f->empty));
     EG_TRY(eg_server_recall(s, fedspace_name, &kept));
     return kept ? eg_prototypes_read(&f->known, fedspace_name, kept) : EG_OK;
 }
@@ -266,6 +290,7 @@ static void fedspace_server_fini(void *self)
     eg_prototypes_fini(&f->arrived);
     free(f->sums);
     free(f->weights);
+    free(f->empty);
 }
 
 /* All known prototypes. Sums begin anew: those of a round that was skipped count for nothing.
@@ -277,6 +302,7 @@ static eg_status fedspace_send(void *self, eg_server *s, int exchange, eg_bundle
     (void)s, (void)exchange;
     memset(f->sums, 0, classes * d * sizeof *f->sums);
     memset(f->weights, 0, classes * sizeof *f->weights);
+    memset(f->empty, 0, classes * sizeof *f->empty);
     f->radius = f->radius_weight = 0;
     return eg_prototypes_write(&f->known, fedspace_name, to);
 }
@@ -288,6 +314,9 @@ static eg_status fedspace_accept(void *self, eg_server *s, int exchange, int64_t
     (void)s, (void)exchange, (void)client;
     if (f->is.prototypes == 1)
         return EG_OK;
+    size_t n;
+    const float *empty = eg_bundle_find(from, fedspace_empty, &n);
+    EG_TRY(eg_prototypes_check_classes(&f->known, empty, n));
     eg_prototypes_clear(&f->arrived);
     EG_TRY(eg_prototypes_read(&f->arrived, fedspace_name, from));
     return eg_prototypes_count(&f->arrived) ? EG_OK
@@ -311,18 +340,23 @@ static eg_status fedspace_collect(void *self, eg_server *s, int exchange, int64_
             f->sums[j] += samples * (double)p->means[j];
         f->weights[k] += p->known[k] ? samples : 0;
     }
+    size_t n;
+    const float *empty = eg_bundle_find(from, fedspace_empty, &n);
+    for (size_t i = 0; i < n; i++)
+        f->empty[(int64_t)empty[i]] = true;
     f->radius += p->radius >= 0 ? samples * p->radius : 0;
     f->radius_weight += p->radius >= 0 ? samples : 0;
     return EG_OK;
 }
 
-/* Equation 6 for one class. */
+/* Equation 6 for one class. Without a sample anywhere the release's new mean is zero. */
 static void fedspace_renew(fedspace_server *f, int64_t class)
 {
     eg_prototypes *p = &f->known;
     double keep = p->known[class] ? 1 - fedspace_beta : 0;
+    double weight = f->weights[class] > 0 ? f->weights[class] : 1;
     for (int64_t j = class * p->d; j < (class + 1) * p->d; j++)
-        p->means[j] = (float)((1 - keep) * f->sums[j] / f->weights[class] +
+        p->means[j] = (float)((1 - keep) * f->sums[j] / weight +
                               (keep > 0 ? keep * (double)p->means[j] : 0));
     p->known[class] = true;
 }
@@ -334,7 +368,7 @@ static eg_status fedspace_finish(void *self, eg_server *s, int exchange)
     if (f->is.prototypes == 1 || (fedspace_releases(&f->is) && s->round == 0))
         return EG_OK; /* the release begins with the second round */
     for (int64_t k = 0; k < f->known.n_classes; k++) {
-        if (f->weights[k] > 0)
+        if (f->weights[k] > 0 || (f->empty[k] && f->known.known[k]))
             fedspace_renew(f, k);
         else if (fedspace_releases(&f->is))
             f->known.known[k] = false;

@@ -50,6 +50,7 @@ typedef struct upload {
     int a, b;
     float va, vb;
     double r;
+    int empty; /* of the release: a class of its task without samples, if it is not 0 */
 } upload;
 
 static eg_bundle *upload_new(const upload *u)
@@ -62,6 +63,8 @@ static eg_bundle *upload_new(const upload *u)
     assert_ok(eg_bundle_add(up, "fedspace.prototypes", eg_dims(2, D), rows));
     if (u->r >= 0)
         assert_ok(eg_bundle_scalar(up, "fedspace.radius", u->r));
+    if (u->empty)
+        assert_ok(eg_bundle_add(up, "fedspace.empty", eg_dims(1), (float[]){(float)u->empty}));
     return up;
 }
 
@@ -109,9 +112,9 @@ static void check_known(eg_bundle *down, const double wanted[CLASSES], double ra
 static void test_prototypes_follow_by_a_moving_average(void **state)
 {
     (void)state;
-    const upload first[] = {{10, 0, 1, 1, 2, 0.5}, {30, 1, 2, 4, 8, -1}};
-    const upload second[] = {{10, 1, 3, 13.5, 5, -1}};
-    const upload third[] = {{1, 3, 2, 5, 8, 2}, {3, 3, 2, 5, 8, 6}};
+    const upload first[] = {{10, 0, 1, 1, 2, 0.5, 0}, {30, 1, 2, 4, 8, -1, 0}};
+    const upload second[] = {{10, 1, 3, 13.5, 5, -1, 0}};
+    const upload third[] = {{1, 3, 2, 5, 8, 2, 0}, {3, 3, 2, 5, 8, 6, 0}};
     bench b;
     bench_open(&b, NULL);
     check_known(bench_round(&b, first, 2), (double[]){1, 3.5, 8, NAN}, 0.5);
@@ -138,13 +141,76 @@ static void test_the_release_forgets(void **state)
 {
     (void)state;
     static const char *const release[] = {"variant", "release", NULL};
-    const upload first[] = {{10, 0, 1, 1, 2, 0.5}}, second[] = {{10, 1, 3, 12, 5, 1}};
+    const upload first[] = {{10, 0, 1, 1, 2, 0.5, 0}}, second[] = {{10, 1, 3, 12, 5, 1, 0}};
     bench b;
     bench_open(&b, release);
     check_known(bench_round(&b, first, 1), (double[]){NAN, NAN, NAN, NAN}, -1);
     check_known(bench_round(&b, first, 1), (double[]){1, 2, NAN, NAN}, 0.5);
     check_known(bench_round(&b, second, 1), (double[]){NAN, 3, NAN, 5}, 1);
     bench_close(&b);
+}
+
+/* A class in somebody's task of which nobody has a sample: 0.9 of what it was, if it was known.
+ */
+static void test_the_release_lets_empty_classes_shrink(void **state)
+{
+    (void)state;
+    static const char *const release[] = {"variant", "release", NULL};
+    const upload first[] = {{10, 0, 1, 1, 2, 0.5, 2}}, second[] = {{10, 0, 3, 1, 5, 1, 1}};
+    const upload third[] = {{10, 0, 3, 1, 5, 1, 1}, {10, 1, 2, 11.62f, 3, 1, 3}};
+    bench b;
+    bench_open(&b, release);
+    check_known(bench_round(&b, first, 1), (double[]){NAN, NAN, NAN, NAN}, -1);
+    check_known(bench_round(&b, first, 1), (double[]){1, 2, NAN, NAN}, 0.5);
+    check_known(bench_round(&b, second, 1), (double[]){1, 1.8, NAN, 5}, 1);
+    check_known(bench_round(&b, second, 1), (double[]){1, 1.62, NAN, 5}, 1);
+    /* not empty for all: 0.1 x 11.62 + 0.9 x 1.62 */
+    check_known(bench_round(&b, third, 2), (double[]){1, 2.62, 3, 5}, 1);
+    eg_bundle *up = upload_new(&(upload){10, 0, 3, 1, 5, 1, 4});
+    assert_fails(method->server.accept(b.h.self, &b.h.s, EG_TRAINING, 0, up), EG_EINVAL,
+                 "a prototype of class 4: not a whole number below 4");
+    eg_bundle_free(up);
+    bench_close(&b);
+}
+
+/* The prototypes that clients get: those of round 1 again in round 2, since a part makes the
+ * model of round 1 one that is not finite. */
+static float got[4 * 16];
+static size_t n_got;
+
+static eg_status spoil_refine(void *self, eg_server *s, float *param, float *state)
+{
+    (void)self, (void)state;
+    if (s->round == 1)
+        param[0] = NAN;
+    return EG_OK;
+}
+
+static eg_status spoil_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
+{
+    size_t n;
+    const float *rows = eg_bundle_find(from, "fedspace.prototypes", &n);
+    (void)self, (void)exchange;
+    assert_true(n <= sizeof got / sizeof *got);
+    if (c->round == 1)
+        memcpy(got, rows, n * sizeof *rows), n_got = n;
+    if (c->round == 2) {
+        assert_int_equal(n, n_got);
+        assert_memory_equal(got, rows, n * sizeof *rows);
+    }
+    return EG_OK;
+}
+
+static void test_a_model_that_is_not_finite_renews_no_prototype(void **state)
+{
+    (void)state;
+    static const eg_method spoil = {.component = {"spoil", "", 0, NULL},
+                                    .client = {.download = spoil_download},
+                                    .server = {.refine = spoil_refine}};
+    small_run r = {.method = "fedspace", .after = &spoil};
+    n_got = 0;
+    small_run_all(folder, r);
+    assert_int_equal(n_got, 2 * 16); /* of the first task's classes */
 }
 
 /* Equation 10. */
@@ -320,6 +386,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prototypes_follow_by_a_moving_average),
         cmocka_unit_test(test_the_release_forgets),
+        cmocka_unit_test(test_the_release_lets_empty_classes_shrink),
+        cmocka_unit_test(test_a_model_that_is_not_finite_renews_no_prototype),
         cmocka_unit_test(test_the_model_goes_a_part_of_the_way),
         cmocka_unit_test(test_hostile_prototypes_are_left_out_with_a_line),
         cmocka_unit_test(test_without_strength_it_is_averaging),

@@ -351,6 +351,35 @@ static void test_local_prototypes_stay(void **state)
     one_client_close(&o);
 }
 
+/* Three samples of four classes: in one task a class has none. The release's client says so,
+ * the paper's does not. */
+static void test_the_release_tells_of_classes_without_samples(void **state)
+{
+    (void)state;
+    for (int release = 0; release < 2; release++) {
+        one_client o;
+        size_t n, n_empty;
+        bool met = false;
+        one_client_open(&o,
+                        "name: t\n"
+                        "data: {name: blobs, train: 3, test: 8, classes: 4, dim: 4}\n"
+                        "model: {name: mlp, depth: 1, width: 5}\n"
+                        "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2,\n"
+                        "           partition: iid}\n"
+                        "runs: [{label: a, method: fedspace}]\n",
+                        release ? "fedspace.variant=release" : NULL);
+        for (int round = 0; round < 4; round++) {
+            one_client_train(&o);
+            eg_bundle_find(o.up, "fedspace.classes", &n);
+            const float *empty = eg_bundle_find(o.up, "fedspace.empty", &n_empty);
+            assert_int_equal(n_empty, release ? 2 - n : 0);
+            met |= n_empty == 1 && (int)empty[0] == 3;
+        }
+        assert_int_equal(met, release);
+        one_client_close(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_when_there_is_nothing_to_learn_from),
         cmocka_unit_test(test_prototypes_and_radius_by_hand),
         cmocka_unit_test(test_local_prototypes_stay),
+        cmocka_unit_test(test_the_release_tells_of_classes_without_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,9 +86,7 @@ eg_status eg_prototypes_write(const eg_prototypes *p, const char *part, eg_bundl
     return EG_OK;
 }
 
-/* Whether these are n different classes. */
-static eg_status prototypes_check_classes(const eg_prototypes *p, const float *classes,
-                                          size_t n)
+eg_status eg_prototypes_check_classes(const eg_prototypes *p, const float *classes, size_t n)
 {
     bool *met;
     eg_status s = EG_OK;
@@ -119,7 +117,7 @@ eg_status eg_prototypes_read(eg_prototypes *p, const char *part, const eg_bundle
     if (n_means != n * (size_t)p->d)
         return eg_fail(EG_ESHAPE, "%zu values of prototypes for %zu classes, not %lld each",
                        n_means, n, (long long)p->d);
-    EG_TRY(prototypes_check_classes(p, classes, n));
+    EG_TRY(eg_prototypes_check_classes(p, classes, n));
     if (has_radius && !(radius >= 0 && radius <= (double)FLT_MAX))
         return eg_fail(EG_EINVAL, "a radius of %g: not a length", radius);
     for (size_t i = 0; i < n; i++)

@@ -30,6 +30,9 @@ void eg_prototypes_update(eg_prototypes *p, const eg_prototypes *from);
 eg_status eg_prototypes_write(const eg_prototypes *p, const char *part, eg_bundle *to);
 eg_status eg_prototypes_read(eg_prototypes *p, const char *part, const eg_bundle *from);
 
+/* EG_EINVAL unless these are n different classes, whole numbers in range. */
+eg_status eg_prototypes_check_classes(const eg_prototypes *p, const float *classes, size_t n);
+
 /* The same for a client's record under the part's name. */
 eg_status eg_prototypes_recall(eg_prototypes *p, const char *part, eg_client *c);
 eg_status eg_prototypes_keep(const eg_prototypes *p, const char *part, eg_client *c);
