@@ -72,6 +72,10 @@ endforeach()
 target_link_options(lost_test PRIVATE -Wl,--wrap=eg_transport_find)
 target_link_options(border_test PRIVATE -Wl,--wrap=send -Wl,--wrap=recv)
 
+# golden_generator_test breaks rules of gradients on purpose.
+target_link_options(golden_generator_test PRIVATE -Wl,--wrap=eg_gradients
+                    -Wl,--wrap=eg_leaky_relu_back)
+
 # Registers a test once more for an instruction set; where the machine lacks it, it is skipped.
 function(eg_test_isa test isa label)
   set(name ${test}_${isa})
@@ -85,7 +89,8 @@ foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()
-foreach(test plan_test sample_norms_test model_test golden_model_test winograd_test)
+foreach(test plan_test sample_norms_test model_test golden_model_test winograd_test
+        golden_generator_test)
   eg_test_isa(${test} avx2 fast)
 endforeach()
 eg_test_isa(golden_model_test plain slow)

@@ -36,7 +36,7 @@
 #   tensors[]             name, shape, t, base, scale (the initial values), and after the last
 #                         step norm (L2), moved (L2 distance from the initial values) and at:
 #                         the entries floor(k * size / 64), k < 64, or all of a smaller tensor
-# ops.json is described in golden_ops.py.
+# ops.json is described in golden_ops.py, the steps of generators in golden_generators.py.
 #
 # Why these settings. A relu or a maximum that rounding tips the other way changes a gradient
 # by up to a percent, and Adam turns the sign of a gradient near zero into a whole step, so hot
@@ -65,13 +65,14 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
+import golden_generators  # noqa: E402
 import golden_ops  # noqa: E402
 import torch_models  # noqa: E402
-from golden_formula import formula_hash, formula_value  # noqa: E402
+from golden_formula import (  # noqa: E402
+    digits, entries, formula_hash, formula_value, relative, short, stream)
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "golden")
 CLASSES = torch_models.CLASSES
-N_ENTRIES = 64
 LIMIT = 100_000  # bytes a file
 
 # What the C tests allow; --check and the float-to-double gaps have to stay well below.
@@ -131,11 +132,6 @@ def first_values(model):
     return values
 
 
-def stream(t, shape, base=0.0, scale=1.0):
-    size = int(np.prod(shape))
-    return torch.from_numpy(formula_value(t, size, base, scale).reshape(shape))
-
-
 def mask(t, shape, one_in):
     h = formula_hash(t, int(np.prod(shape)))
     kept = np.where(h % one_in == one_in - 1, 0, one_in / (one_in - 1))
@@ -167,21 +163,6 @@ def train(model_name, optimizer, batch, steps, dtype):
     return losses, {name: state[name].double().numpy() for name in start}, start
 
 
-def entries(size):
-    """The indices a file keeps of a tensor of this size."""
-    n = min(size, N_ENTRIES)
-    return [k * size // n for k in range(n)]
-
-
-def digits(x):
-    return float(f"{x:.9g}")
-
-
-def short(x):
-    """The shortest decimal that gives the same float, at most 9 digits."""
-    return float(str(np.float32(x)))
-
-
 def summary(name, value, start):
     t, base, scale = start
     flat = value.ravel()
@@ -190,12 +171,6 @@ def summary(name, value, start):
             "scale": digits(scale), "norm": digits(np.linalg.norm(flat)),
             "moved": digits(np.linalg.norm(flat - first)),
             "at": [short(flat[i]) for i in entries(flat.size)]}
-
-
-def relative(a, b, size=None):
-    """L2 distance of a to b over the norm of b, or over a size given."""
-    a, b = np.asarray(a, np.float64).ravel(), np.asarray(b, np.float64).ravel()
-    return float(np.linalg.norm(a - b) / max(size or np.linalg.norm(b), 1e-30))
 
 
 def record(model, run, optimizer, batch, steps):
@@ -285,6 +260,13 @@ def main():
             if not args.check:
                 add_gaps(content, values)
             bad += settle(name, content, args.check, compare)
+            seen += 1
+    for name, case in golden_generators.CASES.items():
+        if any(fnmatch.fnmatch(name, p) for p in args.pattern):
+            content = golden_generators.record(case)
+            if not args.check:
+                golden_generators.report(name, content)
+            bad += settle(name, content, args.check, golden_generators.compare)
             seen += 1
     if any(fnmatch.fnmatch("ops", p) for p in args.pattern):
         bad += settle("ops", golden_ops.cases(), args.check, golden_ops.compare)

@@ -1,0 +1,186 @@
+/* golden_generator_test.c - training steps of generators against PyTorch's: losses, gradients.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * tools/golden.py made the fixtures, tools/golden_generators.py says what is in them: every
+ * network begins with values of a formula, every step gets inputs of the same. The programs
+ * that run here are those of training: one step makes them.
+ */
+#include "golden_file.h"
+
+#include <engram/generator.h>
+#include <engram/op.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Rules that a test breaks on purpose, to see that the files would notice. */
+static struct {
+    bool first_order; /* a slope counts as constant */
+    bool slope;       /* negative halves let half as much gradient through as they should */
+} broken;
+
+void __real_eg_gradients(eg_graph *g, eg_node *y, size_t n, eg_node *const *wrt, eg_node **out);
+void __wrap_eg_gradients(eg_graph *g, eg_node *y, size_t n, eg_node *const *wrt, eg_node **out);
+
+void __wrap_eg_gradients(eg_graph *g, eg_node *y, size_t n, eg_node *const *wrt, eg_node **out)
+{
+    __real_eg_gradients(g, y, n, wrt, out);
+    for (size_t i = 0; broken.first_order && i < n; i++)
+        out[i] = eg_stop_gradient(g, out[i]);
+}
+
+eg_node *__real_eg_leaky_relu_back(eg_graph *g, eg_node *y, eg_node *dy, double slope);
+eg_node *__wrap_eg_leaky_relu_back(eg_graph *g, eg_node *y, eg_node *dy, double slope);
+
+eg_node *__wrap_eg_leaky_relu_back(eg_graph *g, eg_node *y, eg_node *dy, double slope)
+{
+    return __real_eg_leaky_relu_back(g, y, dy, broken.slope ? slope / 2 : slope);
+}
+
+static void fill_learner(eg_learner *l, const eg_json *tensors)
+{
+    assert_int_equal(eg_json_count(tensors), eg_params_n(l->table));
+    for (size_t i = 0; i < eg_json_count(tensors); i++) {
+        const eg_json *t = eg_json_at(tensors, i);
+        const eg_param_info *info = tensor_of(l->table, text_of(t, "name"));
+        golden_fill((int)int_of(t, "t"), (float)real_of(t, "base"), (float)real_of(t, "scale"),
+                    info->size, (info->trained ? l->param : l->state) + info->offset);
+    }
+}
+
+/* A machine that has taken one step, so that its programs are there. */
+static eg_generator *machine_of(const eg_json *file)
+{
+    const eg_json *shape = eg_json_get(file, "shape");
+    int64_t dims[3];
+    char options[256];
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(eg_json_int(eg_json_at(shape, i), &dims[i]));
+    snprintf(options, sizeof options, "%s", text_of(file, "options"));
+    const eg_generator_spec spec = {.kind = text_of(file, "kind"),
+                                    .options = options,
+                                    .channels = dims[0],
+                                    .height = dims[1],
+                                    .width = dims[2],
+                                    .classes = int_of(file, "classes")};
+    eg_generator *m;
+    assert_ok(eg_generator_new(&spec, &m));
+    eg_generator_init(m, 1);
+    int64_t batch = m->kind->batch(m->self);
+    float *x = calloc((size_t)(batch * m->pixels), sizeof *x);
+    float *labels = calloc((size_t)batch, sizeof *labels);
+    assert_true(x && labels);
+    eg_rng rng = eg_rng_at(1, 0, 0, EG_FOR_TEST);
+    assert_ok(eg_generator_train(m, &(eg_images){batch, x, labels}, 10, &rng, NULL));
+    free(x);
+    free(labels);
+    return m;
+}
+
+static void fill_input(eg_plan *plan, const eg_json *input)
+{
+    float *to = eg_plan_input(plan, text_of(input, "name"));
+    size_t n = (size_t)int_of(input, "size");
+    int t = (int)int_of(input, "t"), mod = (int)int_of(input, "mod");
+    assert_non_null(to);
+    if (mod)
+        golden_fill_labels(t, (uint32_t)mod, n, to);
+    else
+        golden_fill(t, (float)real_of(input, "base"), (float)real_of(input, "scale"), n, to);
+}
+
+/* The largest of what a step is off by: its loss, and every gradient over its norm. */
+static double distance_of(eg_generator *m, const eg_json *file, const eg_json *step)
+{
+    const eg_json *inputs = eg_json_get(step, "inputs"), *grads = eg_json_get(step, "grads");
+    const eg_learner *l = m->learners[int_of(step, "learner")];
+    eg_program *program;
+    eg_plan *plan;
+    for (size_t i = 0; i < m->n_learners; i++)
+        fill_learner(m->learners[i], eg_json_at(eg_json_get(file, "learners"), i));
+    assert_ok(eg_generator_program(m, text_of(step, "program"), NULL, NULL, &program));
+    assert_ok(eg_program_plan(program, int_of(step, "batch"), &plan));
+    for (size_t i = 0; i < eg_json_count(inputs); i++)
+        fill_input(plan, eg_json_at(inputs, i));
+    assert_ok(eg_plan_run(plan));
+    double worst = fabs((double)*eg_plan_output(plan, "loss") - real_of(step, "loss"));
+    for (size_t i = 0; i < eg_json_count(grads); i++) {
+        const eg_json *t = eg_json_at(grads, i);
+        const eg_param_info *info = tensor_of(l->table, text_of(t, "name"));
+        const float *grad = l->grad + info->offset;
+        double norm = 0, want = real_of(t, "norm");
+        for (size_t j = 0; j < info->size; j++)
+            norm += (double)grad[j] * (double)grad[j];
+        worst = fmax(worst, golden_distance(eg_json_get(t, "at"), grad, info->size, 1e-12));
+        worst = fmax(worst, fabs(sqrt(norm) - want) / (want + 1e-12));
+    }
+    return worst;
+}
+
+static const char *const files[] = {"wgan-gp-8", "wgan-gp-28"};
+enum { FILES = sizeof files / sizeof *files, MAX_STEPS = 4 };
+
+/* What the steps of a file are off by. Returns how many there are. */
+static size_t measure(const char *name, double off[MAX_STEPS])
+{
+    char path[128];
+    eg_json *file;
+    snprintf(path, sizeof path, "tests/golden/%s.json", name);
+    assert_ok(eg_json_load(path, &file));
+    eg_generator *m = machine_of(file);
+    const eg_json *steps = eg_json_get(file, "steps");
+    size_t n = eg_json_count(steps);
+    assert_true(n > 0 && n <= MAX_STEPS);
+    for (size_t i = 0; i < n; i++) {
+        off[i] = distance_of(m, file, eg_json_at(steps, i));
+        print_message("%s, %s: %.1e\n", name, text_of(eg_json_at(steps, i), "program"), off[i]);
+    }
+    eg_generator_free(m);
+    eg_json_free(file);
+    return n;
+}
+
+static void test_steps_equal_those_of_pytorch(void **state)
+{
+    (void)state;
+    double off[MAX_STEPS];
+    for (size_t i = 0; i < FILES; i++)
+        for (size_t n = measure(files[i], off); n > 0; n--)
+            assert_true(off[n - 1] < 1e-4);
+}
+
+static void test_a_first_derivative_in_place_of_the_second_is_seen(void **state)
+{
+    (void)state;
+    double off[MAX_STEPS];
+    broken.first_order = true;
+    measure("wgan-gp-8", off);
+    broken.first_order = false;
+    assert_true(off[0] > 1e-2);
+    assert_true(off[1] < 1e-4); /* a generator's step has no second derivative */
+}
+
+static void test_a_wrong_slope_is_seen(void **state)
+{
+    (void)state;
+    double off[MAX_STEPS];
+    broken.slope = true;
+    size_t n = measure("wgan-gp-28", off);
+    broken.slope = false;
+    while (n-- > 0)
+        assert_true(off[n] > 1e-2);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && eg_isa_set(argv[1]) != EG_OK) {
+        printf("not tested here: %s\n", eg_error());
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps_equal_those_of_pytorch),
+        cmocka_unit_test(test_a_first_derivative_in_place_of_the_second_is_seen),
+        cmocka_unit_test(test_a_wrong_slope_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+# golden_generators.py - single training steps of generators, for tests/golden/<kind>-<side>.json.
+# SPDX-License-Identifier: Apache-2.0
+#
+# A file holds
+#   kind, options, shape [c, h, w], classes   what engram makes
+#   learners[]     for each network its tensors: name, t, base, scale (see golden.py)
+#   steps[]        program (what engram calls the step), learner (whose gradient it takes), batch,
+#                  inputs (name, size, t, base, scale, and mod: whole numbers below it, if not 0),
+#                  loss, gap (float against double: of the loss, and the largest relative L2
+#                  distance of a gradient), and grads: name, norm, at (as in golden.py)
+# Every step begins with the same weights and statistics.
+import math
+
+import torch
+from torch import nn
+
+import torch_generators
+from golden_formula import digits, entries, formula_hash, relative, short, stream
+
+LOSS_GAP, GRAD_GAP = 1e-4, 1e-4  # what the C tests allow
+
+
+def wgan_inputs(batch, shape):
+    return {"critic": {"real": ((batch, *shape), 1000, 0, 1, 0), "noise": ((batch, 100), 1001, 0, 1.7, 0),
+                       "share": ((batch,), 1002, 0.5, 0.5, 0)},
+            "fool": {"noise": ((batch, 100), 1003, 0, 1.7, 0)}}
+
+
+# name: kind, options that both sides get, the batch and the image, inputs of every step and
+# which network's gradient it takes
+CASES = {
+    "wgan-gp-8": ("wgan-gp", {"width": 8}, 4, (1, 8, 8), wgan_inputs, {"critic": 1, "fool": 0}),
+    "wgan-gp-28": ("wgan-gp", {}, 4, (1, 28, 28), wgan_inputs, {"critic": 1, "fool": 0}),
+}
+CLASSES = 10
+
+
+def first_values(number, network):
+    """{name: (t, base, scale)} of every tensor of a network."""
+    values, norms = {}, set()
+    for name, module in network.named_modules():
+        if isinstance(module, (nn.BatchNorm2d, nn.InstanceNorm2d, nn.GroupNorm)):
+            norms.add(name)
+    for t, (name, p) in enumerate(network.named_parameters()):
+        layer, kind = name.rsplit(".", 1)
+        if layer in norms:
+            start = (1.0 if kind == "weight" else 0.0, 0.1)
+        else:
+            start = (0.0, digits(1 / math.sqrt(p[0].numel())))
+        values[name] = (100 * number + t, *start)
+    for name, _ in network.named_buffers():
+        if not name.endswith("num_batches_tracked"):
+            values[name] = (-1, 1.0 if name.endswith("var") else 0.0, 0.0)
+    return values
+
+
+def fill(t, shape, base, scale, mod):
+    if mod:
+        return torch.from_numpy((formula_hash(t, math.prod(shape)) % mod).reshape(shape).astype("f4"))
+    return stream(t, shape, base, scale)
+
+
+def prepare(case, dtype):
+    """The kind with its first values."""
+    kind, options, _, shape, _, _ = case
+    machine = torch_generators.KINDS[kind](shape[0], shape[1], CLASSES, **options)
+    for i, network in enumerate(machine.networks):
+        state = network.state_dict()
+        with torch.no_grad():
+            for name, (t, base, scale) in first_values(i, network).items():
+                state[name].copy_(stream(t, tuple(state[name].shape), base, scale))
+        network.to(dtype)
+    return machine
+
+
+def take(case, program, learner, inputs, dtype):
+    """The loss of one step, and {name: gradient}."""
+    machine = prepare(case, dtype)
+    loss = getattr(machine, program)(**{n: fill(*given_as(i)).to(dtype) for n, i in inputs.items()})
+    network = machine.networks[learner]
+    grads = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
+    names = [name for name, _ in network.named_parameters()]
+    return loss.item(), {n: g.double().numpy() for n, g in zip(names, grads) if g is not None}
+
+
+def given_as(described):
+    shape, t, base, scale, mod = described
+    return t, shape, base, scale, mod
+
+
+def record_step(case, program, learner, inputs):
+    loss, grads = take(case, program, learner, inputs, torch.float32)
+    exact, exact_grads = take(case, program, learner, inputs, torch.float64)
+    return {"program": program, "learner": learner, "batch": case[2],
+            "inputs": [{"name": n, "size": math.prod(shape), "t": t, "base": base, "scale": scale,
+                        "mod": mod} for n, (shape, t, base, scale, mod) in inputs.items()],
+            "loss": exact,
+            "gap": {"loss": abs(loss - exact),
+                    "grad": max(relative(grads[n], g) for n, g in exact_grads.items())},
+            "grads": [{"name": n, "norm": digits(relative(g, 0 * g, 1)),
+                       "at": [short(g.ravel()[i]) for i in entries(g.size)]}
+                      for n, g in exact_grads.items()]}
+
+
+def record(case):
+    kind, options, batch, shape, inputs, learners = case
+    machine = prepare(case, torch.float32)
+    text = "".join(f" {k}={v}" for k, v in options.items())
+    return {"kind": kind, "options": f"batch={batch}{text}", "shape": list(shape), "classes": CLASSES,
+            "learners": [[{"name": n, "t": t, "base": base, "scale": scale}
+                          for n, (t, base, scale) in first_values(i, network).items()]
+                         for i, network in enumerate(machine.networks)],
+            "steps": [record_step(case, program, learners[program], given)
+                      for program, given in inputs(batch, shape).items()]}
+
+
+def report(name, content):
+    for step in content["steps"]:
+        loss, grad = max(step["gap"]["loss"], 1e-30), max(step["gap"]["grad"], 1e-30)
+        print(f"{name:14} {step['program']:9} {loss:9.1e} {LOSS_GAP / loss:7.0f}x "
+              f"{grad:10.1e} {GRAD_GAP / grad:7.0f}x")
+
+
+def compare(name, new, old):
+    """Complaints about a file, within a tenth of what the C tests allow."""
+    for key in ("kind", "options", "shape", "classes", "learners"):
+        if new[key] != old.get(key):
+            return [f"{name}: {key} is {old.get(key)}, not {new[key]}"]
+    bad = []
+    for a, b in zip(new["steps"], old["steps"]):
+        if a["inputs"] != b["inputs"] or not abs(a["loss"] - b["loss"]) <= LOSS_GAP / 10:
+            bad.append(f"{name}: {a['program']} costs {b['loss']}, not {a['loss']}")
+        bad += [f"{name}: {a['program']}: {g['name']} differs" for g, h in zip(a["grads"], b["grads"])
+                if g["name"] != h["name"] or relative(h["at"], g["at"]) > GRAD_GAP / 10]
+    return bad if len(new["steps"]) == len(old["steps"]) else bad + [f"{name}: other steps"]
