@@ -120,6 +120,9 @@ void eg_fractals_free(eg_fractals *f);
 
 /* Draws image index of a split as planes, [3, size, size]. Its class is index mod classes. */
 eg_status eg_fractals_image(const eg_fractals *f, eg_split split, int64_t index, uint8_t *rgb);
+/* The same fractal on black, brighter where more points fell: [size, size]. A coloured one
+ * would be hard to see in grey, since its hues and those behind it are equally bright. */
+eg_status eg_fractals_grey(const eg_fractals *f, eg_split split, int64_t index, uint8_t *grey);
 
 #ifdef __cplusplus
 }

@@ -234,7 +234,9 @@ void eg_fractals_free(eg_fractals *f)
     free(f);
 }
 
-eg_status eg_fractals_image(const eg_fractals *f, eg_split split, int64_t index, uint8_t *rgb)
+static eg_status fractals_draw(const eg_fractals *f, eg_split split, int64_t index,
+                               void (*paint)(eg_fractals_scratch *s, eg_rng *r, uint8_t *out),
+                               uint8_t *out)
 {
     int64_t size = f->opts.size, n = f->opts.points, k = index % f->opts.classes;
     uint32_t number = (uint32_t)(index / f->opts.classes);
@@ -255,11 +257,21 @@ eg_status eg_fractals_image(const eg_fractals *f, eg_split split, int64_t index,
         memset(s.hits, 0, cells * sizeof *s.hits);
         fractals_count(points, n, box, size, s.hits);
         fractals_stamp(s.hits, stamp, size, s.image);
-        eg_fractals_paint(&s, &r, rgb);
+        paint(&s, &r, out);
     }
     eg_fractals_scratch_fini(&s);
     free(points);
     return status;
+}
+
+eg_status eg_fractals_image(const eg_fractals *f, eg_split split, int64_t index, uint8_t *rgb)
+{
+    return fractals_draw(f, split, index, eg_fractals_paint, rgb);
+}
+
+eg_status eg_fractals_grey(const eg_fractals *f, eg_split split, int64_t index, uint8_t *grey)
+{
+    return fractals_draw(f, split, index, eg_fractals_paint_grey, grey);
 }
 
 static const eg_opt fractals_opts[] = {

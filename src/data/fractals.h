@@ -24,5 +24,7 @@ void eg_fractals_scratch_fini(eg_fractals_scratch *s);
 
 /* Colours s->image over a random cloud, as [3, size, size]. */
 void eg_fractals_paint(eg_fractals_scratch *s, eg_rng *r, uint8_t *rgb);
+/* The same in grey on black, as [size, size]. */
+void eg_fractals_paint_grey(eg_fractals_scratch *s, eg_rng *r, uint8_t *grey);
 
 #endif

@@ -139,12 +139,18 @@ static paint_walk paint_flips(int64_t size, eg_rng *r)
     return w;
 }
 
-static void paint_foreground(const eg_fractals_scratch *s, eg_rng *r, uint8_t *rgb)
+static uint32_t paint_top(const eg_fractals_scratch *s)
 {
     uint32_t top = 0;
-    size_t plane = (size_t)(s->size * s->size);
-    for (size_t i = 0; i < plane; i++)
+    for (int64_t i = 0; i < s->size * s->size; i++)
         top = s->image[i] > top ? s->image[i] : top;
+    return top;
+}
+
+static void paint_foreground(const eg_fractals_scratch *s, eg_rng *r, uint8_t *rgb)
+{
+    uint32_t top = paint_top(s);
+    size_t plane = (size_t)(s->size * s->size);
     paint_walk w = paint_flips(s->size, r);
     float shift = (float)eg_rng_unit(r) * 255;
     float sat = floorf((float)eg_rng_uniform(r, 0.3, 1) * 255);
@@ -180,13 +186,33 @@ static void paint_blur(uint8_t *p, uint8_t *copy, int64_t size, float side_weigh
     }
 }
 
+/* Half of the images. */
+static void paint_blur_some(const eg_fractals_scratch *s, eg_rng *r, int64_t planes, uint8_t *p)
+{
+    uint32_t coin = eg_rng_u32(r);
+    double sigma = eg_rng_uniform(r, 0.5, 1), g = exp(-1 / (2 * sigma * sigma));
+    if (coin & 1)
+        for (int64_t c = 0; c < planes; c++)
+            paint_blur(p + c * s->size * s->size, s->blur, s->size, (float)(g / (1 + 2 * g)));
+}
+
 void eg_fractals_paint(eg_fractals_scratch *s, eg_rng *r, uint8_t *rgb)
 {
     paint_background(s, r, rgb);
     paint_foreground(s, r, rgb);
-    uint32_t coin = eg_rng_u32(r);
-    double sigma = eg_rng_uniform(r, 0.5, 1), g = exp(-1 / (2 * sigma * sigma));
-    if (coin & 1)
-        for (int64_t c = 0; c < 3; c++)
-            paint_blur(rgb + c * s->size * s->size, s->blur, s->size, (float)(g / (1 + 2 * g)));
+    paint_blur_some(s, r, 3, rgb);
+}
+
+void eg_fractals_paint_grey(eg_fractals_scratch *s, eg_rng *r, uint8_t *grey)
+{
+    float top = (float)paint_top(s);
+    paint_walk w = paint_flips(s->size, r);
+    float val = (float)eg_rng_uniform(r, 0.5, 1) * 255;
+    for (int64_t y = 0; y < s->size; y++)
+        for (int64_t x = 0; x < s->size; x++) {
+            float count = (float)s->image[w.start + y * w.dy + x * w.dx];
+            grey[y * s->size + x] =
+                count > 0 ? paint_byte(val * (0.5f + 0.5f * count / top)) : 0;
+        }
+    paint_blur_some(s, r, 1, grey);
 }

@@ -136,6 +136,26 @@ static void test_no_fractal_appears_twice(void **state)
     eg_table_fini(&b);
 }
 
+/* White on black: a pixel is dark where no point fell, and most of a fractal shows. */
+static void test_grey_fractals_stand_on_black(void **state)
+{
+    (void)state;
+    enum { SIZE = 32, IMAGES = 40 };
+    uint8_t grey[SIZE * SIZE], again[SIZE * SIZE];
+    int64_t dark = 0, light = 0;
+    eg_fractals *f;
+    assert_ok(eg_fractals_new(&(eg_fractals_opts){4, SIZE, 2000}, 3, &f));
+    for (int64_t i = 0; i < IMAGES; i++) {
+        assert_ok(eg_fractals_grey(f, EG_TRAIN, i, grey));
+        assert_ok(eg_fractals_grey(f, EG_TRAIN, i, again));
+        assert_memory_equal(grey, again, sizeof grey);
+        for (int k = 0; k < SIZE * SIZE; k++)
+            dark += grey[k] == 0, light += grey[k] > 60;
+    }
+    assert_true(dark > IMAGES * SIZE * SIZE / 5 && light > IMAGES * SIZE * SIZE / 20);
+    eg_fractals_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_glyphs_without_noise_are_smooth),
         cmocka_unit_test(test_single_fractals_equal_those_of_the_table),
         cmocka_unit_test(test_fractals_have_any_size),
+        cmocka_unit_test(test_grey_fractals_stand_on_black),
         cmocka_unit_test(test_no_fractal_appears_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,21 +7,18 @@
 
 #include <stdlib.h>
 
-enum { DRAWING_CHANNELS = 3 };
-
 /* Draws into a table, and brings it to the form of the run's images. */
 static eg_status drawing_table(const eg_drawing *d, int64_t first, int64_t count, eg_table *t)
 {
     const eg_net_spec *s = eg_net_spec_of(d->of->net);
-    EG_TRY(eg_table_alloc_u8(t, count, DRAWING_CHANNELS, d->size, d->size, s->classes));
+    EG_TRY(eg_table_alloc_u8(t, count, s->channels, d->size, d->size, s->classes));
     for (int64_t i = 0; i < count; i++) {
         int64_t image = d->order ? d->order[first + i] : first + i;
         t->y[i] = (int32_t)(image % s->classes);
-        EG_TRY(eg_fractals_image(d->fractals, d->split, image,
-                                 t->u8 + (size_t)i * eg_table_sample(t)));
+        uint8_t *to = t->u8 + (size_t)i * eg_table_sample(t);
+        EG_TRY(s->channels == 1 ? eg_fractals_grey(d->fractals, d->split, image, to)
+                                : eg_fractals_image(d->fractals, d->split, image, to));
     }
-    if (s->channels != DRAWING_CHANNELS)
-        EG_TRY(eg_table_set_channels(t, s->channels));
     return s->height == d->size && s->width == d->size
                ? EG_OK
                : eg_table_resize(t, s->height, s->width);
