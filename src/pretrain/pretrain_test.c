@@ -107,11 +107,11 @@ static void test_workers_processes_resuming_and_the_cache_change_nothing(void **
 {
     (void)state;
     static const struct {
-        int workers;
         int64_t stop;
+        int workers;
         bool found;
-    } ways[] = {{1, 0, false}, {1, 0, true}, {2, 0, true}, {-2, 0, true},
-                {2, 0, false}, {1, 1, true}, {2, 3, false}};
+    } ways[] = {{0, 1, false}, {0, 1, true}, {0, 2, true}, {0, -2, true},
+                {0, 2, false}, {1, 1, true}, {3, 2, false}};
     char path[512], first[65], hash[65];
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (!ways[i].found)
