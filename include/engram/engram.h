@@ -27,6 +27,7 @@
 #include <engram/exchange.h>
 #include <engram/experiment.h>
 #include <engram/fed.h>
+#include <engram/gallery.h>
 #include <engram/generator.h>
 #include <engram/graph.h>
 #include <engram/learner.h>

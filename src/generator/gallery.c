@@ -1,0 +1,147 @@
+/* gallery.c - drawing networks of one kind, gathered and written.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "generator/gallery.h"
+
+#include "base/base.h"
+#include "base/sha256.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GALLERY_NOTES = 6, GALLERY_NAME = 200 };
+
+/* What all generators of a gallery have in common, as notes say it. */
+typedef struct gallery_what {
+    char kind[64], options[EG_OPT_TEXT_SIZE], shape[80], classes[24];
+} gallery_what;
+
+struct eg_gallery {
+    gallery_what what;
+    eg_bundle *tensors; /* named as in the file */
+    size_t n;
+};
+
+eg_status eg_gallery_new(eg_gallery **out)
+{
+    eg_gallery *g;
+    *out = NULL;
+    EG_TRY(eg_alloc(1, sizeof *g, &g));
+    eg_status s = eg_bundle_new(&g->tensors);
+    if (s == EG_OK)
+        *out = g;
+    else
+        free(g);
+    return s;
+}
+
+void eg_gallery_free(eg_gallery *g)
+{
+    if (!g)
+        return;
+    eg_bundle_free(g->tensors);
+    free(g);
+}
+
+size_t eg_gallery_n(const eg_gallery *g)
+{
+    return g->n;
+}
+
+eg_drawer_name eg_drawer_prefix(eg_drawer who)
+{
+    eg_drawer_name name;
+    char client[EG_DRAWER_NAME / 2] = "", label[EG_DRAWER_NAME / 2] = "";
+    if (who.client >= 0)
+        snprintf(client, sizeof client, "client%" PRId64 ".", who.client);
+    if (who.label >= 0)
+        snprintf(label, sizeof label, "class%" PRId64 ".", who.label);
+    snprintf(name.text, sizeof name.text, "%s%s", client, label);
+    return name;
+}
+
+static eg_status gallery_describe(const eg_generator *m, gallery_what *out)
+{
+    *out = (gallery_what){0};
+    snprintf(out->kind, sizeof out->kind, "%s", m->kind->component.name);
+    snprintf(out->shape, sizeof out->shape, "%" PRId64 "x%" PRId64 "x%" PRId64, m->channels,
+             m->height, m->width);
+    snprintf(out->classes, sizeof out->classes, "%" PRId64, m->classes);
+    return eg_opts_print_text(m->kind->component.opts, m->self, sizeof out->options,
+                              out->options);
+}
+
+eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
+{
+    const eg_learner *l = m->learners[0];
+    gallery_what what;
+    EG_TRY(gallery_describe(m, &what));
+    if (g->n > 0 && memcmp(&what, &g->what, sizeof what) != 0)
+        return eg_fail(EG_EINVAL,
+                       "a file holds generators of one kind: %s with %s for %s, not %s with %s "
+                       "for %s",
+                       g->what.kind, g->what.options, g->what.shape, what.kind, what.options,
+                       what.shape);
+    g->what = what;
+    for (size_t i = 0; i < eg_params_n(l->table); i++) {
+        const eg_param_info *t = eg_params_at(l->table, i);
+        char name[GALLERY_NAME];
+        snprintf(name, sizeof name, "%s%s", eg_drawer_prefix(who).text, t->name);
+        EG_TRY(eg_bundle_add(g->tensors, name, t->shape,
+                             (t->trained ? l->param : l->state) + t->offset));
+    }
+    g->n++;
+    return EG_OK;
+}
+
+void eg_gallery_digest(const eg_gallery *g, char out[65])
+{
+    unsigned char digest[32];
+    eg_sha256 h;
+    eg_sha256_init(&h);
+    for (size_t i = 0; i < eg_bundle_n(g->tensors); i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(g->tensors, i, &e);
+        eg_sha256_add(&h, e.name, strlen(e.name) + 1);
+        eg_sha256_add(&h, e.values, e.n * sizeof *e.values);
+    }
+    eg_sha256_end(&h, digest);
+    eg_sha256_text(digest, out);
+}
+
+static eg_status gallery_write(const eg_gallery *g, const char *path,
+                               const eg_stored_note *notes, size_t n_notes, eg_stored *list)
+{
+    size_t n = eg_bundle_n(g->tensors);
+    for (size_t i = 0; i < n; i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(g->tensors, i, &e);
+        list[i] = (eg_stored){
+            .name = e.name, .type = EG_STORED_F32, .rank = e.shape.rank, .bytes = e.values};
+        memcpy(list[i].dims, e.shape.dim, sizeof e.shape.dim);
+    }
+    return eg_safetensors_save(path, list, n, notes, n_notes);
+}
+
+eg_status eg_gallery_save(const eg_gallery *g, const char *path, const eg_stored_note *notes,
+                          size_t n_notes)
+{
+    const eg_stored_note own[GALLERY_NOTES] = {
+        {"kind", g->what.kind},       {"options", g->what.options}, {"shape", g->what.shape},
+        {"classes", g->what.classes}, {"version", eg_version()},    {"commit", eg_commit()},
+    };
+    eg_stored_note *all;
+    eg_stored *list = NULL;
+    EG_TRY(eg_alloc(GALLERY_NOTES + n_notes, sizeof *all, &all));
+    memcpy(all, own, sizeof own);
+    if (n_notes > 0)
+        memcpy(all + GALLERY_NOTES, notes, n_notes * sizeof *notes);
+    eg_status s = eg_alloc(eg_bundle_n(g->tensors) + 1, sizeof *list, &list);
+    if (s == EG_OK)
+        s = gallery_write(g, path, all, GALLERY_NOTES + n_notes, list);
+    free(list);
+    free(all);
+    return s;
+}
