@@ -115,6 +115,12 @@ void eg_confusion_add(eg_confusion *c, int32_t truth, int32_t predicted);
 bool eg_confusion_accuracy(const eg_confusion *c, double *out);
 bool eg_confusion_recall(const eg_confusion *c, int64_t k, double *out);
 
+/* The Frechet distance of two clouds of points, a [n_a, dim] and b [n_b, dim], each taken as a
+ * normal distribution: how unlike drawings are to images, in the features of some network.
+ * EG_EINVAL: fewer than two points. */
+eg_status eg_frechet(const float *a, int64_t n_a, const float *b, int64_t n_b, int64_t dim,
+                     double *out);
+
 #ifdef __cplusplus
 }
 #endif
