@@ -120,6 +120,9 @@ typedef struct eg_server_half {
                      const float **state);
     /* Keeps what begin needs to go on from here (eg_server_keep): before a checkpoint. */
     eg_status (*save)(void *self, eg_server *s);
+    /* At the end of the run: puts what it draws with into generators.safetensors
+     * (eg_gallery_add), whose values count in the run's params_sha256. */
+    eg_status (*exhibit)(void *self, eg_server *s, struct eg_gallery *to);
 } eg_server_half;
 
 typedef struct eg_method {

@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+struct eg_gallery; /* engram/gallery.h */
+
 typedef struct eg_server {
     int64_t round;
     uint64_t seed;

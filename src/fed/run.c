@@ -9,6 +9,9 @@
 #include "io/json.h"
 #include "pretrain/encoder.h"
 
+#include <engram/gallery.h>
+
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +158,17 @@ static void run_hash_model(eg_sha256 *h, const eg_params *p, const float *param,
         }
 }
 
-static eg_status run_hash(eg_federation *f, char out[65])
+/* Generators count only where there are any: without, a run keeps its digest. */
+static void run_hash_gallery(eg_sha256 *h, const eg_gallery *g)
+{
+    char digest[65];
+    if (eg_gallery_n(g) == 0)
+        return;
+    eg_gallery_digest(g, digest);
+    eg_sha256_add(h, digest, 64);
+}
+
+static eg_status run_hash(eg_federation *f, const eg_gallery *g, char out[65])
 {
     const eg_params *p = eg_net_params(f->net);
     eg_sha256 h;
@@ -173,6 +186,7 @@ static eg_status run_hash(eg_federation *f, char out[65])
         eg_records_free(own);
         EG_TRY(s);
     }
+    run_hash_gallery(&h, g);
     eg_sha256_end(&h, digest);
     eg_sha256_text(digest, out);
     return EG_OK;
@@ -227,10 +241,29 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
     return EG_OK;
 }
 
+/* What the parts draw with, written if there is anything. */
+static eg_status run_exhibit(eg_federation *f, eg_gallery *g)
+{
+    char path[EG_RUN_PATH], seed[24];
+    EG_TRY(eg_chain_exhibit(&f->chain, &f->server, g));
+    if (eg_gallery_n(g) == 0)
+        return EG_OK;
+    EG_TRY(eg_run_file(f->folder_path, EG_RUN_GENERATORS, path));
+    snprintf(seed, sizeof seed, "%" PRIu64, f->seed);
+    const eg_stored_note notes[] = {{"seed", seed}, {"data", f->e->sets[0]->component.name}};
+    return eg_gallery_save(g, path, notes, f->e->n_sources == 1 ? 2 : 1);
+}
+
 static eg_status run_finish(eg_federation *f)
 {
     char hash[65], *path;
-    EG_TRY(run_hash(f, hash));
+    eg_gallery *g;
+    EG_TRY(eg_gallery_new(&g));
+    eg_status shown = run_exhibit(f, g);
+    if (shown == EG_OK)
+        shown = run_hash(f, g, hash);
+    eg_gallery_free(g);
+    EG_TRY(shown);
     if (!f->agreed.all.personal) {
         EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, &path));
         eg_status s = eg_saved_write(f->e, f->net, f->seed, path, f->param, f->state);

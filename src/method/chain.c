@@ -371,3 +371,8 @@ eg_status eg_chain_save(eg_chain *k, eg_server *s)
 {
     CHAIN_RUN(k, s, EG_TRAINING, server.save, s);
 }
+
+eg_status eg_chain_exhibit(eg_chain *k, eg_server *s, struct eg_gallery *to)
+{
+    CHAIN_RUN(k, s, EG_TRAINING, server.exhibit, s, to);
+}

@@ -117,5 +117,6 @@ eg_status eg_chain_finish(eg_chain *k, eg_server *s, size_t x);
 bool eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, const float **param,
                        const float **state);
 eg_status eg_chain_save(eg_chain *k, eg_server *s);
+eg_status eg_chain_exhibit(eg_chain *k, eg_server *s, struct eg_gallery *to);
 
 #endif
