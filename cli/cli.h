@@ -14,6 +14,7 @@ int eg_verb_data(int argc, char **argv);
 int eg_verb_compare(int argc, char **argv);
 int eg_verb_export(int argc, char **argv);
 int eg_verb_eval(int argc, char **argv);
+int eg_verb_generate(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);

@@ -14,6 +14,7 @@ const cli_family cli_families[] = {
     {.family = &eg_method_family},
     {.family = &eg_op_family},
     {.family = &eg_model_family},
+    {.family = &eg_generator_family},
     {.family = &eg_optim_family},
     {.family = &eg_dataset_family},
     {.family = &eg_kind_family, .shared = eg_scenario_opts},

@@ -1,6 +1,8 @@
-/* train.c - `engram train`: one network learns generated characters, with nothing to download.
+/* train.c - `engram train`: one network learns generated characters, with nothing to download;
+ * with --generator, one learns to draw (train_generator.c).
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "train.h"
 #include "cli.h"
 
 #include <engram/optim.h>
@@ -183,6 +185,9 @@ static eg_status train_check(const train_job *job)
 
 int eg_verb_train(int argc, char **argv)
 {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--generator") == 0)
+            return train_generator(argc, argv);
     train_job asked = {.lr = "0.01", .epochs = 3};
     const train_job linear = {.model = "mlp", .options = "depth=0", .lr = "0.01", .epochs = 1};
     int wrong = train_parse(argc, argv, &asked);

@@ -80,13 +80,36 @@ const eg_verb eg_verbs[] = {
      "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"
      "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"
      "  --quiet           no progress\n"},
-    {"train", eg_verb_train, "engram train [options]\n",
-     "train one network on generated characters",
+    {"train", eg_verb_train,
+     "engram train [options]\n"
+     "       engram train --generator NAME [--data NAME] [options]\n",
+     "train one network on generated characters, or one that draws",
      "Without a model: a linear one, and cnn-small.\n\n"
      "  --model NAME      `engram list models` has them\n"
      "  --set 'K=V ...'   its options\n"
      "  --epochs N        passes over the data (3)\n"
-     "  --lr X            step size (0.01)\n"},
+     "  --lr X            step size (0.01)\n\n"
+     "  --generator NAME  `engram list generators` has them; --set gives its options\n"
+     "  --data NAME       the images it learns from (glyphs)\n"
+     "  --class K         those of one class (all: together, unless it is told the class)\n"
+     "  --size N          scale images to N x N\n"
+     "  --steps N         training steps (600)\n"
+     "  --seed N          random seed (0)\n"
+     "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"
+     "  --sheet FILE.png  drawings at the end, as a picture\n"
+     "  --out FILE        the generator as safetensors, for `engram generate`\n"
+     "  --quiet           no progress\n"},
+    {"generate", eg_verb_generate, "engram generate RUN|FILE [options] --out FILE.png\n",
+     "draw with the generators of a run or of a file",
+     "FILE is what `engram train --generator` or a run has written. A row is a class.\n\n"
+     "  --out FILE.png    the picture; FILE.safetensors: the numbers, between -1 and 1\n"
+     "  --client C        of a run: what client C has (the server's; else the first one's)\n"
+     "  --class K         this class alone\n"
+     "  --n N             drawings of each class (10; of a single one 64)\n"
+     "  --seed N          of the noise they are made of (0)\n"
+     "  --score           what a cnn-small makes of them that has learned the real images\n"
+     "  --data NAME       of --score: where those come from (what the file says)\n"
+     "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"},
     {"bench", eg_verb_bench,
      "engram bench [--peer torch] [options]\n"
      "       engram bench --layers | --norms | --convs | --data [options]\n",
@@ -136,7 +159,9 @@ const eg_verb eg_verbs[] = {
      "  --real            labels from the data, not the published counts\n"
      "  --out FILE.svg    of show: a picture too\n"},
     {"list", eg_verb_list,
-     "engram list methods|models|data|scenarios|partitioners|metrics|optimisers|ops|settings\n",
+     "engram list "
+     "methods|models|generators|data|scenarios|partitioners|metrics|optimisers|ops|\n"
+     "            settings\n",
      "list what there is", "`engram help NAME` explains anything in a list.\n"},
     {"help", eg_verb_help, "engram help [NAME | --markdown]\n",
      "explain a verb or anything that is listed",

@@ -20,12 +20,13 @@ expect() {
 expect 0 "  conv2d                 2-D convolution" list ops
 expect 0 "  resnet18_thin " list models
 expect 0 "  adamw " list optimisers
+expect 0 "  wgan_gp " list generators
 expect 0 "  glyphs                 generated" list data
 expect 0 "  async_schedule " list scenarios
 expect 0 "  power_law " list partitioners
 expect 0 "  forgetting_from_first " list metrics
 expect 0 "  processes " list transports
-expect 2 "one of these is needed: methods, ops, models, optimisers, data, scenarios, partitioners, metrics, transports, settings" list
+expect 2 "one of these is needed: methods, ops, models, generators, optimisers, data, scenarios, partitioners, metrics, transports, settings" list
 expect 2 "'metric' is none of methods, ops, models" list metric
 
 expect 0 "usage: engram VERB" help
@@ -56,7 +57,7 @@ expect 2 "nothing here is called 'nothing'" help nothing
 
 # Every member of every list is explained, and has its row in the Markdown.
 markdown=$("$engram" help --markdown)
-for family in ops models optimisers data scenarios partitioners metrics; do
+for family in ops models generators optimisers data scenarios partitioners metrics; do
     [[ $markdown == *"## $family"* ]] || fail "no '## $family' in the Markdown"
     for name in $("$engram" list $family | awk '{print $1}'); do
         "$engram" help "$name" >/dev/null || fail "help $name"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Used by golden.py (values), peer_torch.py (speed) and draw_torch.py (drawings). A kind has its
-# networks, in engram's order (the first one draws), and the losses of its training steps.
+# networks, in engram's order (the first one draws), the losses of its training steps by the names
+# that engram's programs have, and a drawing of noise.
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -61,6 +62,11 @@ class WganGp:
         width = width or (128 if side == 64 else 16 if channels == 1 else 64)
         self.networks = [WganGenerator(width, channels, side), WganCritic(width, channels, side)]
         self.penalty = penalty
+        self.n_noise = WGAN_NOISE
+
+    def draw(self, noise, labels):
+        """Drawings [n, c, h, w] of noise [n, n_noise]."""
+        return self.networks[0](noise)
 
     def critic(self, real, noise, share):
         """The critic's loss; share [n] is how far from drawn to real the penalty's images are."""

@@ -21,8 +21,7 @@ extern "C" {
 #define EG_RUN_CLASSES    "classes.csv"       /* likewise: the server's model class by class */
 #define EG_RUN_SUMMARY    "summary.json"      /* likewise, and the last of them */
 #define EG_RUN_MODEL      "model.safetensors" /* the server's model at the end */
-#define EG_RUN_GENERATORS "generators.safetensors" /* what its method draws with, if it does   \
-                                                    */
+#define EG_RUN_GENERATORS "generators.safetensors" /* what its method draws with */
 #define EG_RUN_CHECKPOINT "checkpoint"             /* a folder: what a resumed run needs */
 #define EG_RUN_REPORT     "report.html"            /* the page */
 

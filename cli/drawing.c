@@ -1,0 +1,161 @@
+/* drawing.c - images between -1 and 1 out of data sets, drawings into pictures.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "drawing.h"
+
+#include <engram/transform.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Drops the rows of all other classes. */
+static eg_status drawing_keep(eg_table *t, const char *name, int64_t only)
+{
+    size_t sample = eg_table_sample(t);
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        if (t->y[i] != only)
+            continue;
+        if (t->u8)
+            memmove(t->u8 + (size_t)n * sample, t->u8 + (size_t)i * sample, sample);
+        else
+            memmove(t->f32 + (size_t)n * sample, t->f32 + (size_t)i * sample,
+                    sample * sizeof *t->f32);
+        t->y[n++] = t->y[i];
+    }
+    t->n = n;
+    return n ? EG_OK
+             : eg_fail(EG_ENOENT, "%s has no class %lld, but classes 0 to %lld", name,
+                       (long long)only, (long long)t->classes - 1);
+}
+
+static eg_status drawing_fill(const eg_table *t, const char *name, drawing_images *out)
+{
+    size_t values = (size_t)t->n * eg_table_sample(t);
+    const eg_transform scale = {.n_norm = 1, .mean = {0.5}, .std = {0.5}};
+    eg_recipe *recipe;
+    EG_TRY(eg_recipe_new(&scale, t, &recipe));
+    for (int64_t i = 0; i < t->n; i++) {
+        eg_recipe_fill(recipe, t, &i, 1, NULL, out->x + (size_t)i * eg_table_sample(t));
+        out->labels[i] = (float)t->y[i];
+    }
+    eg_recipe_free(recipe);
+    for (size_t i = 0; i < values; i++)
+        if (!(fabsf(out->x[i]) <= 1.0001f))
+            return eg_fail(EG_EINVAL,
+                           "%s: a value is %g, and generators learn values between 0 and 1",
+                           name, (double)out->x[i] / 2 + 0.5);
+    return EG_OK;
+}
+
+eg_status drawing_load(const drawing_source *source, drawing_images *out)
+{
+    const char *name = source->set->component.name;
+    eg_table t = {0};
+    *out = (drawing_images){0};
+    eg_status s = eg_dataset_load(source->set, NULL, &source->from, source->split, &t);
+    if (s == EG_OK && source->only >= 0)
+        s = drawing_keep(&t, name, source->only);
+    if (s == EG_OK && source->channels && source->channels != t.channels)
+        s = eg_table_set_channels(&t, source->channels);
+    if (s == EG_OK && source->side && (source->side != t.height || source->side != t.width))
+        s = eg_table_resize(&t, source->side, source->side);
+    if (s == EG_OK) {
+        out->n = t.n, out->channels = t.channels, out->classes = t.classes;
+        out->height = t.height, out->width = t.width;
+        out->x = malloc((size_t)t.n * eg_table_sample(&t) * sizeof *out->x);
+        out->labels = malloc((size_t)t.n * sizeof *out->labels);
+        s = out->x && out->labels
+                ? drawing_fill(&t, name, out)
+                : eg_fail(EG_ENOMEM, "no memory for %lld images", (long long)t.n);
+    }
+    eg_table_fini(&t);
+    return s;
+}
+
+void drawing_fini(drawing_images *d)
+{
+    free(d->x);
+    free(d->labels);
+    *d = (drawing_images){0};
+}
+
+eg_status drawing_sheet_open(drawing_sheet *s, const eg_generator *like, int64_t n_rows,
+                             int64_t per_row)
+{
+    *s = (drawing_sheet){.n_rows = n_rows,
+                         .per_row = per_row,
+                         .channels = like->channels,
+                         .height = like->height,
+                         .width = like->width};
+    s->x = calloc((size_t)(n_rows * per_row * like->pixels) + 1, sizeof *s->x);
+    s->labels = calloc((size_t)n_rows + 1, sizeof *s->labels);
+    return s->x && s->labels ? EG_OK
+                             : eg_fail(EG_ENOMEM, "no memory for %lld drawings",
+                                       (long long)(n_rows * per_row));
+}
+
+void drawing_sheet_fini(drawing_sheet *s)
+{
+    free(s->x);
+    free(s->labels);
+    *s = (drawing_sheet){0};
+}
+
+eg_status drawing_draw(eg_generator *m, int64_t label, int64_t n, eg_rng *rng, float *x)
+{
+    float *labels = malloc((size_t)n * sizeof *labels);
+    if (!labels)
+        return eg_fail(EG_ENOMEM, "no memory for %lld drawings", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = (float)(label < 0 ? 0 : label);
+    eg_status s = eg_generator_draw(m, labels, n, rng, x);
+    free(labels);
+    return s;
+}
+
+eg_status drawing_sheet_row(drawing_sheet *s, eg_generator *m, int64_t row, int64_t label,
+                            uint64_t seed)
+{
+    eg_rng rng = eg_rng_at(seed, (uint32_t)row, 0, EG_FOR_NOISE);
+    s->labels[row] = (float)label;
+    return drawing_draw(m, label, s->per_row, &rng, s->x + row * s->per_row * m->pixels);
+}
+
+static eg_status drawing_save_numbers(const drawing_sheet *s, const char *path)
+{
+    const eg_stored tensors[] = {
+        {.name = "images",
+         .type = EG_STORED_F32,
+         .rank = 5,
+         .dims = {s->n_rows, s->per_row, s->channels, s->height, s->width},
+         .bytes = s->x},
+        {.name = "labels",
+         .type = EG_STORED_F32,
+         .rank = 1,
+         .dims = {s->n_rows},
+         .bytes = s->labels},
+    };
+    return eg_safetensors_save(path, tensors, 2, NULL, 0);
+}
+
+eg_status drawing_sheet_save(const drawing_sheet *s, const char *path)
+{
+    const char *end = strrchr(path, '.');
+    if (end && strcmp(end, ".safetensors") == 0)
+        return drawing_save_numbers(s, path);
+    int64_t n = s->n_rows * s->per_row;
+    int64_t wide = s->n_rows > 1 ? s->per_row : (int64_t)ceil(sqrt((double)n));
+    eg_table t = {0};
+    eg_status status = eg_table_alloc_u8(&t, n, s->channels, s->height, s->width,
+                                         wide ? (n + wide - 1) / wide : 0);
+    for (size_t i = 0; status == EG_OK && i < (size_t)n * eg_table_sample(&t); i++)
+        t.u8[i] = (uint8_t)lrintf(127.5f * (s->x[i] + 1));
+    for (int64_t i = 0; status == EG_OK && i < n; i++)
+        t.y[i] = (int32_t)(i / wide);
+    if (status == EG_OK)
+        status = eg_table_sheet(&t, wide, path);
+    eg_table_fini(&t);
+    return status;
+}

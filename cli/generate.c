@@ -1,0 +1,240 @@
+/* generate.c - `engram generate`: what the generators of a run or of a file draw.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+#include "drawing.h"
+#include "score.h"
+
+#include <engram/gallery.h>
+#include <engram/log.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { GENERATE_ROW = 10, GENERATE_ALONE = 64, GENERATE_SCORED = 100 };
+
+/* Any client's: the server's, or those of the first client there is. */
+enum { GENERATE_ANY = -2 };
+
+typedef struct generate_call {
+    const char *path, *out, *data;
+    int64_t client, label; /* GENERATE_ANY; label -1: all */
+    int64_t n;             /* 0: as many as are usual */
+    drawing_source source; /* of real images, for scores */
+    bool scores;
+} generate_call;
+
+/* A row of the picture: a generator of the file and the class it is told, or draws alone. */
+typedef struct generate_row {
+    size_t drawer;
+    int64_t label; /* -1: not known */
+} generate_row;
+
+static int generate_number(const char *name, const char *text, int64_t *out)
+{
+    char *end;
+    *out = strtoll(text, &end, 10);
+    if (*text && !*end && *out >= 0 && *out <= INT32_MAX)
+        return 0;
+    return eg_cli_usage("generate", "%s: '%s' is no number", name, text);
+}
+
+static int generate_option(generate_call *c, const char *name, const char *value)
+{
+    if (strcmp(name, "--client") == 0)
+        return generate_number(name, value, &c->client);
+    if (strcmp(name, "--class") == 0)
+        return generate_number(name, value, &c->label);
+    if (strcmp(name, "--n") == 0)
+        return generate_number(name, value, &c->n);
+    if (strcmp(name, "--seed") == 0)
+        return eg_cli_seed("generate", value, &c->source.from.seed);
+    if (strcmp(name, "--out") == 0)
+        c->out = value;
+    else if (strcmp(name, "--data") == 0)
+        c->data = value;
+    else
+        c->source.from.dir = value;
+    return 0;
+}
+
+static int generate_parse(int argc, char **argv, generate_call *c)
+{
+    static const char *const known[] = {"--client", "--class", "--n",       "--seed",
+                                        "--out",    "--data",  "--data-dir"};
+    if (argc < 2 || argv[1][0] == '-')
+        return eg_cli_usage("generate", "a run folder or a file is needed");
+    c->path = argv[1];
+    for (int i = 2; i < argc; i++) {
+        const char *name = argv[i];
+        if (strcmp(name, "--score") == 0) {
+            c->scores = true;
+            continue;
+        }
+        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
+            return eg_cli_usage("generate", "there is no option '%s'", name);
+        const char *value = eg_cli_value("generate", argc, argv, &i);
+        int wrong = value ? generate_option(c, name, value) : 2;
+        if (wrong)
+            return wrong;
+    }
+    if (!c->out && !c->scores)
+        return eg_cli_usage("generate", "--out FILE.png or --score is needed");
+    return 0;
+}
+
+/* A run's file, or the file itself. */
+static eg_status generate_open(const generate_call *c, eg_exhibits **out)
+{
+    char path[EG_RUN_PATH];
+    struct stat about;
+    if (stat(c->path, &about) != 0 || !S_ISDIR(about.st_mode))
+        return eg_exhibits_open(c->path, out);
+    EG_TRY(eg_run_file(c->path, EG_RUN_GENERATORS, path));
+    if (stat(path, &about) != 0)
+        return eg_fail(EG_ENOENT, "%s has no " EG_RUN_GENERATORS "%s", c->path,
+                       eg_run_is_finished(c->path) ? ": its method has no generators"
+                                                   : ": the run is not finished");
+    return eg_exhibits_open(path, out);
+}
+
+/* The client whose generators are shown, if none was named. */
+static int64_t generate_client(const eg_exhibits *x)
+{
+    int64_t first = eg_exhibits_at(x, 0).client;
+    for (size_t i = 0; i < eg_exhibits_n(x); i++) {
+        int64_t client = eg_exhibits_at(x, i).client;
+        first = client < first ? client : first; /* the server is -1 */
+    }
+    return first;
+}
+
+/* One row of each class: what is known of them all. rows: [n_drawers + classes] */
+static int64_t generate_rows(const generate_call *c, const eg_exhibits *x,
+                             const eg_generator *m, generate_row *rows)
+{
+    int64_t client = c->client == GENERATE_ANY ? generate_client(x) : c->client, n = 0;
+    const char *note = eg_exhibits_note(x, "class");
+    int64_t alone = note ? strtoll(note, NULL, 10) : -1;
+    for (size_t i = 0; i < eg_exhibits_n(x); i++) {
+        eg_drawer who = eg_exhibits_at(x, i);
+        bool each = who.label < 0 && m->kind->labelled && alone < 0;
+        if (who.client != client)
+            continue;
+        for (int64_t k = 0; each && k < m->classes; k++)
+            if (c->label < 0 || c->label == k)
+                rows[n++] = (generate_row){i, k};
+        int64_t label = who.label >= 0 ? who.label : alone;
+        if (!each && (c->label < 0 || c->label == label))
+            rows[n++] = (generate_row){i, label};
+    }
+    return n;
+}
+
+static eg_status generate_sheet(const generate_call *c, eg_exhibits *x,
+                                const generate_row *rows, int64_t n)
+{
+    drawing_sheet sheet = {0};
+    eg_generator *m;
+    EG_TRY(eg_exhibits_show(x, rows[0].drawer, &m));
+    int64_t wide = c->n ? c->n : n == 1 ? GENERATE_ALONE : GENERATE_ROW;
+    eg_status s = drawing_sheet_open(&sheet, m, n, wide);
+    for (int64_t i = 0; i < n && s == EG_OK; i++) {
+        s = eg_exhibits_show(x, rows[i].drawer, &m);
+        if (s == EG_OK)
+            s = drawing_sheet_row(&sheet, m, i, rows[i].label, c->source.from.seed);
+    }
+    if (s == EG_OK)
+        s = drawing_sheet_save(&sheet, c->out);
+    drawing_sheet_fini(&sheet);
+    return s;
+}
+
+static eg_status generate_score_row(const generate_call *c, score_judge *judge, eg_generator *m,
+                                    const generate_row *row, int64_t at)
+{
+    float *x = malloc((size_t)(GENERATE_SCORED * m->pixels) * sizeof *x);
+    eg_rng rng = eg_rng_at(c->source.from.seed, (uint32_t)at, 0, EG_FOR_NOISE);
+    score of = {0};
+    if (!x)
+        return eg_fail(EG_ENOMEM, "no memory for %d drawings", GENERATE_SCORED);
+    eg_status s = drawing_draw(m, row->label, GENERATE_SCORED, &rng, x);
+    if (s == EG_OK)
+        s = score_drawings(judge, x, GENERATE_SCORED, row->label, &of);
+    if (s == EG_OK)
+        printf("  class %-4lld %6.1f %% %10.2f %10.2f\n", (long long)row->label,
+               100 * of.agreement, of.distance, of.real);
+    free(x);
+    return s;
+}
+
+static eg_status generate_score(const generate_call *c, eg_exhibits *x,
+                                const generate_row *rows, int64_t n)
+{
+    const char *data = c->data ? c->data : eg_exhibits_note(x, "data");
+    drawing_source source = c->source;
+    score_judge *judge;
+    eg_generator *m;
+    double accuracy = 0;
+    EG_TRY(eg_exhibits_show(x, 0, &m));
+    if (!data)
+        return eg_fail(EG_ENOENT,
+                       "the file does not say what it has learned: --data NAME does");
+    source.set = eg_dataset_find(data);
+    if (!source.set)
+        return EG_ENOENT;
+    source.channels = m->channels, source.side = m->height;
+    EG_TRY(score_judge_new(&source, &judge, &accuracy));
+    printf("a cnn-small that is right on %.1f %% of the test images of %s, on %d drawings of\n"
+           "each class: how many it takes for that class, and how far they are from real ones\n"
+           "(Frechet distance in its hidden units; beside it that of real test images)\n\n",
+           100 * accuracy, source.set->component.name, GENERATE_SCORED);
+    eg_status s = EG_OK;
+    for (int64_t i = 0; i < n && s == EG_OK; i++) {
+        s = eg_exhibits_show(x, rows[i].drawer, &m);
+        if (s == EG_OK && rows[i].label < 0)
+            s = eg_fail(EG_EINVAL, "a generator of all classes together has no class to score");
+        if (s == EG_OK)
+            s = generate_score_row(c, judge, m, &rows[i], i);
+    }
+    score_judge_free(judge);
+    return s;
+}
+
+static eg_status generate_all(const generate_call *c, eg_exhibits *x)
+{
+    eg_generator *m;
+    EG_TRY(eg_exhibits_show(x, 0, &m));
+    size_t most = eg_exhibits_n(x) * (size_t)(m->kind->labelled ? m->classes : 1);
+    generate_row *rows = calloc(most, sizeof *rows);
+    if (!rows)
+        return eg_fail(EG_ENOMEM, "no memory for %zu rows", most);
+    int64_t n = generate_rows(c, x, m, rows);
+    eg_status s =
+        n > 0 ? EG_OK
+              : eg_fail(EG_ENOENT, "%s holds no generator of this client and class", c->path);
+    if (s == EG_OK && c->out)
+        s = generate_sheet(c, x, rows, n);
+    if (s == EG_OK && c->out)
+        printf("%s\n", c->out);
+    if (s == EG_OK && c->scores)
+        s = generate_score(c, x, rows, n);
+    free(rows);
+    return s;
+}
+
+int eg_verb_generate(int argc, char **argv)
+{
+    generate_call c = {.client = GENERATE_ANY, .label = -1};
+    eg_exhibits *x = NULL;
+    int wrong = generate_parse(argc, argv, &c);
+    if (wrong)
+        return wrong;
+    eg_status s = generate_open(&c, &x);
+    if (s == EG_OK)
+        s = generate_all(&c, x);
+    eg_exhibits_free(x);
+    return s == EG_OK ? 0 : eg_cli_failed();
+}

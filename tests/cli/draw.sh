@@ -1,0 +1,43 @@
+# A generator is trained alone, kept in a file, and draws: pictures, numbers, scores.
+# A little MNIST: 120 images of digits and line ends, as good as any for what is tested here.
+mkdir -p data/mnist
+labels=$(for ((i = 0; i < 12; i++)); do printf '\\0\\1\\2\\3\\4\\5\\6\\7\\10\\11'; done)
+for split in train t10k; do
+    { printf '\0\0\10\3\0\0\0\170\0\0\0\34\0\0\0\34' && seq 1 17531; } \
+        >data/mnist/$split-images-idx3-ubyte
+    # shellcheck disable=SC2059 # the bytes are a format
+    { printf '\0\0\10\1\0\0\0\170' && printf "$labels"; } >data/mnist/$split-labels-idx1-ubyte
+done
+export ENGRAM_DATA=$PWD/data
+engram list generators | sed -n 's/^  \(wgan_gp\) .*/\1/p'
+engram help wgan-gp | sed -n '1p;s/^  \(batch\|penalty\) .*/\1/p'
+engram train --generator wgan-gp --data mnist --size 16 --class 3 --steps 6 --set width=4 --set batch=8 \
+    --sheet sheet.png --out g.safetensors | sed -E 's/loss .*/loss .../'
+head -c 4 sheet.png | tail -c 3
+echo
+engram train --generator wgan-gp --data mnist --size 8 --steps 1 --set width=4 --seed 2 \
+    --out all.safetensors | sed -n 1p
+engram generate g.safetensors --out square.png
+cmp square.png sheet.png # both draw with seed 0
+engram generate g.safetensors --out numbers.safetensors --n 3
+engram generate g.safetensors --score | sed -E 's/[0-9]+\.[0-9]+/N/g; s/ +/ /g'
+
+echo "what cannot be drawn:"
+fails 2 engram generate --out x.png
+fails 2 engram generate g.safetensors
+fails 2 engram generate g.safetensors --n x --out x.png
+fails 1 engram generate nowhere.safetensors --out x.png
+fails 1 engram generate g.safetensors --class 4 --out x.png
+fails 1 engram generate g.safetensors --client 0 --out x.png
+fails 1 engram generate all.safetensors --data nothing --score
+mkdir run
+fails 1 engram generate run --out x.png
+fails 2 engram train --generator wgan-gb
+fails 2 engram train --generator wgan-gp --data nothing
+fails 2 engram train --generator wgan-gp --epochs 3
+fails 2 engram train --generator wgan-gp --class -1
+fails 1 engram train --generator wgan-gp --data mnist --class 99
+fails 1 engram train --generator wgan-gp --data mnist --size 9 --class 3
+fails 1 engram train --generator wgan-gp --data mnist --set width=-1
+fails 1 engram train --generator wgan-gp --data mnist --class 3 --quiet # 12 images
+fails 1 engram train --generator wgan-gp --data blobs
