@@ -199,6 +199,22 @@ static void test_the_longest_list_is_printed_whole(void **state)
     assert_memory_equal(&p.rates, &q.rates, sizeof p.rates);
 }
 
+static void test_all_options_are_one_line_that_reads_back(void **state)
+{
+    (void)state;
+    part p = part_new(), q = part_new();
+    char text[EG_OPT_TEXT_SIZE], again[EG_OPT_TEXT_SIZE];
+    assert_ok(eg_opts_set(part_opts, &p, "rates", "0.5, 0.25, -1"));
+    assert_ok(eg_opts_set(part_opts, &p, "steps", "7"));
+    assert_ok(eg_opts_print_text(part_opts, &p, sizeof text, text));
+    assert_non_null(strstr(text, "rates=[0.5, 0.25, -1]"));
+    assert_ok(eg_opts_set_text(part_opts, &q, text));
+    assert_int_equal(q.rates.n, 3);
+    assert_near(q.rates.value[2], -1, 0);
+    assert_ok(eg_opts_print_text(part_opts, &q, sizeof again, again));
+    assert_string_equal(text, again);
+}
+
 static void test_unknown_names_are_refused(void **state)
 {
     (void)state;
@@ -306,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_a_text_has_a_longest_length),
         cmocka_unit_test(test_a_count_is_a_number_or_a_word),
         cmocka_unit_test(test_the_longest_list_is_printed_whole),
+        cmocka_unit_test(test_all_options_are_one_line_that_reads_back),
         cmocka_unit_test(test_unknown_names_are_refused),
         cmocka_unit_test(test_names_may_be_written_with_dashes_and_plusses),
         cmocka_unit_test(test_printed_values_read_back_the_same),

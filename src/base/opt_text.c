@@ -46,7 +46,9 @@ eg_status eg_opts_print_text(const eg_opt *opts, const void *self, size_t room, 
     for (const eg_opt *o = opts; o && o->name; o++) {
         char value[EG_OPT_TEXT_SIZE];
         eg_opt_print(o, self, value);
-        int n = snprintf(out + used, room - used, "%s%s=%s", used ? " " : "", o->name, value);
+        bool list = o->type == EG_OPT_IS_LIST; /* with blanks in it */
+        int n = snprintf(out + used, room - used, "%s%s=%s%s%s", used ? " " : "", o->name,
+                         list ? "[" : "", value, list ? "]" : "");
         if (n < 0 || (size_t)n >= room - used)
             return eg_fail(EG_EINVAL, "the options are longer than %zu characters", room - 1);
         used += (size_t)n;
