@@ -74,7 +74,7 @@ target_link_options(border_test PRIVATE -Wl,--wrap=send -Wl,--wrap=recv)
 
 # golden_generator_test breaks rules of gradients on purpose.
 target_link_options(golden_generator_test PRIVATE -Wl,--wrap=eg_gradients
-                    -Wl,--wrap=eg_leaky_relu_back)
+                    -Wl,--wrap=eg_leaky_relu_back -Wl,--wrap=eg_softmax)
 
 # Registers a test once more for an instruction set; where the machine lacks it, it is skipped.
 function(eg_test_isa test isa label)

@@ -3,7 +3,7 @@
  *
  * tools/golden.py made the fixtures, tools/golden_generators.py says what is in them: every
  * network begins with values of a formula, every step gets inputs of the same. The programs
- * that run here are those of training: one step makes them.
+ * that run here are those of training: its first steps make them.
  */
 #include "golden_file.h"
 
@@ -16,6 +16,7 @@
 /* Rules that a test breaks on purpose, to see that the files would notice. */
 static struct {
     bool first_order; /* a slope counts as constant */
+    bool scale;       /* attention is not divided by the root of its channels */
     bool slope;       /* negative halves let half as much gradient through as they should */
 } broken;
 
@@ -37,6 +38,14 @@ eg_node *__wrap_eg_leaky_relu_back(eg_graph *g, eg_node *y, eg_node *dy, double 
     return __real_eg_leaky_relu_back(g, y, dy, broken.slope ? slope / 2 : slope);
 }
 
+eg_node *__real_eg_softmax(eg_graph *g, eg_node *x);
+eg_node *__wrap_eg_softmax(eg_graph *g, eg_node *x);
+
+eg_node *__wrap_eg_softmax(eg_graph *g, eg_node *x)
+{
+    return __real_eg_softmax(g, broken.scale ? eg_affine(g, x, 4, 0) : x);
+}
+
 static void fill_learner(eg_learner *l, const eg_json *tensors)
 {
     assert_int_equal(eg_json_count(tensors), eg_params_n(l->table));
@@ -48,7 +57,13 @@ static void fill_learner(eg_learner *l, const eg_json *tensors)
     }
 }
 
-/* A machine that has taken one step, so that its programs are there. */
+static void fill_learners(eg_generator *m, const eg_json *file)
+{
+    for (size_t i = 0; i < m->n_learners; i++)
+        fill_learner(m->learners[i], eg_json_at(eg_json_get(file, "learners"), i));
+}
+
+/* A machine that has taken a few steps, so that its programs are there. */
 static eg_generator *machine_of(const eg_json *file)
 {
     const eg_json *shape = eg_json_get(file, "shape");
@@ -96,8 +111,7 @@ static double distance_of(eg_generator *m, const eg_json *file, const eg_json *s
     const eg_learner *l = m->learners[int_of(step, "learner")];
     eg_program *program;
     eg_plan *plan;
-    for (size_t i = 0; i < m->n_learners; i++)
-        fill_learner(m->learners[i], eg_json_at(eg_json_get(file, "learners"), i));
+    fill_learners(m, file);
     assert_ok(eg_generator_program(m, text_of(step, "program"), NULL, NULL, &program));
     assert_ok(eg_program_plan(program, int_of(step, "batch"), &plan));
     for (size_t i = 0; i < eg_json_count(inputs); i++)
@@ -117,10 +131,32 @@ static double distance_of(eg_generator *m, const eg_json *file, const eg_json *s
     return worst;
 }
 
-static const char *const files[] = {"wgan-gp-8", "wgan-gp-28"};
+/* The largest pixel that drawings are off by. */
+static double drawings_off(eg_generator *m, const eg_json *draw)
+{
+    const eg_json *at = eg_json_get(draw, "at");
+    int64_t n = int_of(draw, "n");
+    size_t size = (size_t)(n * m->pixels);
+    float *x = calloc(size, sizeof *x), labels[8];
+    eg_rng rng = eg_rng_at((uint64_t)int_of(draw, "seed"), 0, 0, EG_FOR_NOISE);
+    double worst = 0, want;
+    assert_true(x && n <= 8);
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = (float)i;
+    assert_ok(eg_generator_draw(m, labels, n, &rng, x));
+    assert_int_equal(eg_json_count(at), golden_n_entries(size));
+    for (size_t k = 0; k < eg_json_count(at); k++) {
+        assert_ok(eg_json_real(eg_json_at(at, k), &want));
+        worst = fmax(worst, fabs((double)x[golden_entry(k, size)] - want));
+    }
+    free(x);
+    return worst;
+}
+
+static const char *const files[] = {"ddpm-8", "ddpm-16", "wgan-gp-8", "wgan-gp-28"};
 enum { FILES = sizeof files / sizeof *files, MAX_STEPS = 4 };
 
-/* What the steps of a file are off by. Returns how many there are. */
+/* What the steps of a file, and then its drawings, are off by. Returns how many there are. */
 static size_t measure(const char *name, double off[MAX_STEPS])
 {
     char path[128];
@@ -130,14 +166,17 @@ static size_t measure(const char *name, double off[MAX_STEPS])
     eg_generator *m = machine_of(file);
     const eg_json *steps = eg_json_get(file, "steps");
     size_t n = eg_json_count(steps);
-    assert_true(n > 0 && n <= MAX_STEPS);
+    assert_true(n > 0 && n < MAX_STEPS);
     for (size_t i = 0; i < n; i++) {
         off[i] = distance_of(m, file, eg_json_at(steps, i));
         print_message("%s, %s: %.1e\n", name, text_of(eg_json_at(steps, i), "program"), off[i]);
     }
+    fill_learners(m, file);
+    off[n] = drawings_off(m, eg_json_get(file, "draw"));
+    print_message("%s, drawings: %.1e\n", name, off[n]);
     eg_generator_free(m);
     eg_json_free(file);
-    return n;
+    return n + 1;
 }
 
 static void test_steps_equal_those_of_pytorch(void **state)
@@ -165,10 +204,20 @@ static void test_a_wrong_slope_is_seen(void **state)
     (void)state;
     double off[MAX_STEPS];
     broken.slope = true;
-    size_t n = measure("wgan-gp-28", off);
+    assert_int_equal(measure("wgan-gp-28", off), 3);
     broken.slope = false;
-    while (n-- > 0)
-        assert_true(off[n] > 1e-2);
+    assert_true(off[0] > 1e-2 && off[1] > 1e-2);
+    assert_true(off[2] < 1e-4); /* a drawing has no gradient */
+}
+
+static void test_wrong_attention_is_seen(void **state)
+{
+    (void)state;
+    double off[MAX_STEPS];
+    broken.scale = true;
+    assert_int_equal(measure("ddpm-8", off), 2);
+    broken.scale = false;
+    assert_true(off[0] > 1e-3 && off[1] > 1e-4);
 }
 
 int main(int argc, char **argv)
@@ -181,6 +230,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_steps_equal_those_of_pytorch),
         cmocka_unit_test(test_a_first_derivative_in_place_of_the_second_is_seen),
         cmocka_unit_test(test_a_wrong_slope_is_seen),
+        cmocka_unit_test(test_wrong_attention_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 import argparse
 import json
 import math
+import re
 import struct
 import sys
 
@@ -43,10 +44,10 @@ def load(path):
 def machine_of(notes):
     """The kind with the options and shape that the notes tell."""
     channels, side, _ = (int(x) for x in notes["shape"].split("x"))
-    options = dict(pair.split("=") for pair in notes["options"].split())
+    options = re.findall(r"(\w+)=(?:\[([^]]*)\]|(\S*))", notes["options"])
     kind = notes["kind"].replace("_", "-")
     return torch_generators.KINDS[kind](channels, side, int(notes["classes"]),
-                                        **{k: number(v) for k, v in options.items()})
+                                        **{k: number(v or w) for k, v, w in options})
 
 
 def number(text):

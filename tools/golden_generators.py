@@ -8,12 +8,15 @@
 #                  inputs (name, size, t, base, scale, and mod: whole numbers below it, if not 0),
 #                  loss, gap (float against double: of the loss, and the largest relative L2
 #                  distance of a gradient), and grads: name, norm, at (as in golden.py)
+#   draw           n drawings of noise from the Philox stream (seed, 0, 0, noise), in eval form, with
+#                  labels 0, 1, ...: gap (of the largest pixel) and at, the entries of all of them
 # Every step begins with the same weights and statistics.
 import math
 
 import torch
 from torch import nn
 
+import scenario_base
 import torch_generators
 from golden_formula import digits, entries, formula_hash, relative, short, stream
 
@@ -26,13 +29,24 @@ def wgan_inputs(batch, shape):
             "fool": {"noise": ((batch, 100), 1003, 0, 1.7, 0)}}
 
 
+def ddpm_inputs(batch, shape, width=8):
+    return {"denoise": {"noisy": ((batch, *shape), 1000, 0, 1.5, 0), "time": ((batch, width), 1001, 0, 1, 0),
+                        "noise": ((batch, *shape), 1002, 0, 1.7, 0)}}
+
+
 # name: kind, options that both sides get, the batch and the image, inputs of every step and
 # which network's gradient it takes
 CASES = {
+    "ddpm-8": ("ddpm", {"width": 8, "steps": 50, "sample_steps": 1}, 4, (1, 8, 8), ddpm_inputs, {"denoise": 1}),
+    "ddpm-16": ("ddpm", {"width": 8, "multipliers": "1,2", "blocks": 2, "steps": 50,
+                          "sample_steps": 3}, 4,
+                (3, 16, 16), ddpm_inputs, {"denoise": 1}),
     "wgan-gp-8": ("wgan-gp", {"width": 8}, 4, (1, 8, 8), wgan_inputs, {"critic": 1, "fool": 0}),
     "wgan-gp-28": ("wgan-gp", {}, 4, (1, 28, 28), wgan_inputs, {"critic": 1, "fool": 0}),
 }
 CLASSES = 10
+N_DRAWN, DRAW_SEED = 3, 5
+FOR_NOISE = 11  # the purpose of the stream, as in engram/rng.h
 
 
 def first_values(number, network):
@@ -102,6 +116,23 @@ def record_step(case, program, learner, inputs):
                       for n, g in exact_grads.items()]}
 
 
+def drawings(case, dtype):
+    machine = prepare(case, dtype)
+    noise = scenario_base.Rng(DRAW_SEED, 0, 0, FOR_NOISE)
+    noise = [noise.normal() for _ in range(N_DRAWN * machine.n_noise)]
+    machine.networks[0].eval()
+    with torch.no_grad():
+        noise = torch.tensor(noise, dtype=torch.float32).to(dtype)
+        return machine.draw(noise.reshape(N_DRAWN, -1), torch.arange(N_DRAWN)).double().numpy()
+
+
+def record_draw(case):
+    images = drawings(case, torch.float64)
+    return {"n": N_DRAWN, "seed": DRAW_SEED,
+            "gap": digits(abs(drawings(case, torch.float32) - images).max()),
+            "at": [short(images.ravel()[i]) for i in entries(images.size)]}
+
+
 def record(case):
     kind, options, batch, shape, inputs, learners = case
     machine = prepare(case, torch.float32)
@@ -111,7 +142,8 @@ def record(case):
                           for n, (t, base, scale) in first_values(i, network).items()]
                          for i, network in enumerate(machine.networks)],
             "steps": [record_step(case, program, learners[program], given)
-                      for program, given in inputs(batch, shape).items()]}
+                      for program, given in inputs(batch, shape).items()],
+            "draw": record_draw(case)}
 
 
 def report(name, content):
@@ -119,6 +151,8 @@ def report(name, content):
         loss, grad = max(step["gap"]["loss"], 1e-30), max(step["gap"]["grad"], 1e-30)
         print(f"{name:14} {step['program']:9} {loss:9.1e} {LOSS_GAP / loss:7.0f}x "
               f"{grad:10.1e} {GRAD_GAP / grad:7.0f}x")
+    gap = max(content["draw"]["gap"], 1e-30)
+    print(f"{name:14} {'draw':9} {gap:9.1e} {LOSS_GAP / gap:7.0f}x")
 
 
 def compare(name, new, old):
@@ -127,6 +161,8 @@ def compare(name, new, old):
         if new[key] != old.get(key):
             return [f"{name}: {key} is {old.get(key)}, not {new[key]}"]
     bad = []
+    if max(abs(a - b) for a, b in zip(new["draw"]["at"], old["draw"]["at"])) > LOSS_GAP / 10:
+        bad.append(f"{name}: drawings differ")
     for a, b in zip(new["steps"], old["steps"]):
         if a["inputs"] != b["inputs"] or not abs(a["loss"] - b["loss"]) <= LOSS_GAP / 10:
             bad.append(f"{name}: {a['program']} costs {b['loss']}, not {a['loss']}")

@@ -4,6 +4,8 @@
 # Used by golden.py (values), peer_torch.py (speed) and draw_torch.py (drawings). A kind has its
 # networks, in engram's order (the first one draws), the losses of its training steps by the names
 # that engram's programs have, and a drawing of noise.
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -86,4 +88,123 @@ class WganGp:
         return -critic(generator(noise)).mean()
 
 
-KINDS = {"wgan-gp": WganGp}
+class Residual(nn.Module):
+    """x plus two convolutions of it, the time added between them."""
+
+    def __init__(self, n_in, n_out, n_time):
+        super().__init__()
+        self.norm1 = group_norm(n_in)
+        self.conv1 = nn.Conv2d(n_in, n_out, 3, padding=1)
+        self.time = nn.Linear(n_time, n_out)
+        self.norm2 = group_norm(n_out)
+        self.conv2 = nn.Conv2d(n_out, n_out, 3, padding=1)
+        self.shortcut = nn.Conv2d(n_in, n_out, 1) if n_in != n_out else nn.Identity()
+
+    def forward(self, x, time):
+        h = self.conv1(F.silu(self.norm1(x))) + self.time(time)[:, :, None, None]
+        return self.shortcut(x) + self.conv2(F.silu(self.norm2(h)))
+
+
+class Attend(nn.Module):
+    """x plus what every place takes from all others."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.norm = group_norm(channels)
+        self.qkv = nn.Conv2d(channels, 3 * channels, 1)
+        self.out = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).flatten(2).chunk(3, 1)
+        share = (q.transpose(1, 2) @ k / math.sqrt(x.shape[1])).softmax(-1)
+        return x + self.out((v @ share.transpose(1, 2)).reshape(x.shape))
+
+
+def group_norm(channels):
+    """At most 8 groups of at least 4 channels: of one alone, a norm takes away what time adds."""
+    groups = [g for g in range(8, 0, -1) if channels % g == 0 and channels // g >= 4]
+    return nn.GroupNorm(groups[0] if groups else 1, channels)
+
+
+class Unet(nn.Module):
+    """The noise in an image; time [n, width] says how noisy it is."""
+
+    def __init__(self, channels, width, multipliers, blocks):
+        super().__init__()
+        wide = [width * m for m in multipliers]
+        self.n_levels, self.blocks = len(wide), blocks
+        self.time1 = nn.Linear(width, 4 * width)
+        self.time2 = nn.Linear(4 * width, 4 * width)
+        self.conv_in = nn.Conv2d(channels, width, 3, padding=1)
+        n, n_time = width, 4 * width
+        for level, c in enumerate(wide):
+            self.add_module(f"down{level}", nn.ModuleList(
+                Residual(c if b else n, c, n_time) for b in range(blocks)))
+            if level + 1 < self.n_levels:
+                self.add_module(f"halve{level}", nn.Conv2d(c, c, 3, 2, 1))
+            n = c
+        self.middle0, self.attend = Residual(n, n, n_time), Attend(n)
+        self.middle1 = Residual(n, n, n_time)
+        for level in range(self.n_levels - 1, -1, -1):
+            c = wide[level]
+            self.add_module(f"up{level}", nn.ModuleList(
+                Residual(2 * c, c, n_time) for _ in range(blocks)))
+            if level > 0:
+                self.add_module(f"double{level}", nn.Conv2d(c, wide[level - 1], 3, padding=1))
+        self.norm_out = group_norm(width * multipliers[0])
+        self.conv_out = nn.Conv2d(width * multipliers[0], channels, 3, padding=1)
+
+    def forward(self, x, time):
+        time = F.silu(self.time2(F.silu(self.time1(time))))
+        x, skips = self.conv_in(x), []
+        for level in range(self.n_levels):
+            for block in getattr(self, f"down{level}"):
+                x = block(x, time)
+                skips.append(x)
+            if level + 1 < self.n_levels:
+                x = getattr(self, f"halve{level}")(x)
+        x = self.middle1(self.attend(self.middle0(x, time)), time)
+        for level in range(self.n_levels - 1, -1, -1):
+            for block in getattr(self, f"up{level}"):
+                x = block(torch.cat((x, skips.pop()), 1), time)
+            if level > 0:
+                x = F.interpolate(x, scale_factor=2)
+                x = getattr(self, f"double{level}")(x)
+        return self.conv_out(F.silu(self.norm_out(x)))
+
+
+class Ddpm:
+    """Two networks of one form: the first is the mean of the second's weights, and draws."""
+
+    def __init__(self, channels, side, classes=None, width=32, multipliers="1,2,2", blocks=1,
+                 steps=1000, sample_steps=50, **_):
+        levels = [int(m) for m in str(multipliers).split(",")]
+        self.networks = [Unet(channels, width, levels, blocks) for _ in range(2)]
+        self.steps, self.sample_steps, self.width = steps, sample_steps or steps, width
+        self.shape, self.n_noise = (channels, side, side), channels * side * side
+        self.clear = (1 - torch.linspace(1e-4, 0.02, steps, dtype=torch.float64)).cumprod(0)
+
+    def denoise(self, noisy, time, noise):
+        """The loss of training."""
+        return F.mse_loss(self.networks[1](noisy, time), noise)
+
+    def embed(self, t, n):
+        half = self.width // 2
+        angle = t * 10000 ** (-torch.arange(half, dtype=torch.float64) / half)
+        return torch.cat((angle.sin(), angle.cos())).expand(n, -1)
+
+    def draw(self, noise, labels):
+        """DDIM: equal parts of the way back, without new noise."""
+        x, n = noise.reshape(-1, *self.shape), self.sample_steps
+        for k in range(n - 1, -1, -1):
+            t = (k + 1) * self.steps // n - 1
+            clear = self.clear[t].item()
+            then = self.clear[k * self.steps // n - 1].item() if k else 1.0
+            found = self.networks[0](x, self.embed(t, len(x)).to(x.dtype))
+            image = ((x - math.sqrt(1 - clear) * found) / math.sqrt(clear)).clamp(-1, 1)
+            found = (x - math.sqrt(clear) * image) / math.sqrt(1 - clear)
+            x = math.sqrt(then) * image + math.sqrt(1 - then) * found
+        return x
+
+
+KINDS = {"ddpm": Ddpm, "wgan-gp": WganGp}

@@ -58,7 +58,8 @@ struct eg_generator_kind {
     /* Refuses images it cannot draw, in one sentence without its name; sets n_noise. */
     eg_status (*open)(void *self, eg_generator *m);
     void (*fini)(void *self);
-    /* Records images [n, c, h, w] of noise [n, n_noise] and labels [n]. */
+    /* Records images [n, c, h, w] of noise [n, n_noise] and labels [n]; with a draw hook, its
+     * network in any form: the table follows from it. */
     eg_node *(*images)(const void *self, const eg_generator *m, eg_graph *g, eg_node *noise,
                        eg_node *labels);
     /* Makes what training needs beside the drawing network (eg_generator_add), and gives every
@@ -91,7 +92,8 @@ void eg_generator_init(eg_generator *m, uint64_t seed);
 eg_status eg_generator_draw(eg_generator *m, const float *labels, int64_t n, eg_rng *rng,
                             float *x);
 
-/* The same in training form: all n are one batch, whose statistics count and move. */
+/* The same in training form: all n are one batch, whose statistics count and move. EG_ENOTSUP:
+ * it draws step by step. */
 eg_status eg_generator_draw_batch(eg_generator *m, const float *labels, int64_t n, eg_rng *rng,
                                   float *x);
 
@@ -109,7 +111,7 @@ typedef struct eg_lesson {
 } eg_lesson;
 
 /* One step of the drawing network along the gradient of a lesson's loss on n drawings; *loss
- * may be NULL. labels [n] */
+ * may be NULL. EG_ENOTSUP as above. labels [n] */
 eg_status eg_generator_teach(eg_generator *m, const eg_lesson *lesson, const float *labels,
                              int64_t n, eg_rng *rng, double *loss);
 

@@ -40,6 +40,14 @@ static void draw_record_batch(void *context, eg_graph *g, int64_t n)
     eg_output(g, "images", draw_images(context, g, n, &labels));
 }
 
+/* Kinds with a draw hook of their own run their network many times for one drawing. */
+static eg_status draw_at_once(const eg_generator *m)
+{
+    return m->kind->draw ? eg_fail(EG_ENOTSUP, "%s draws step by step: no loss reaches back",
+                                   m->kind->component.name)
+                         : EG_OK;
+}
+
 /* A plan of the drawing network for n rows, bound to its values. */
 static eg_status draw_plan(eg_generator *m, const char *key, eg_recorder record, int64_t n,
                            eg_plan **out)
@@ -82,6 +90,7 @@ eg_status eg_generator_draw_batch(eg_generator *m, const float *labels, int64_t 
                                   float *x)
 {
     eg_plan *plan;
+    EG_TRY(draw_at_once(m));
     EG_TRY(draw_plan(m, "draw batch", draw_record_batch, n, &plan));
     draw_fill(m, plan, labels, n, rng);
     EG_TRY(eg_plan_run(plan));
@@ -109,10 +118,11 @@ eg_status eg_generator_teach(eg_generator *m, const eg_lesson *lesson, const flo
                              int64_t n, eg_rng *rng, double *loss)
 {
     eg_learner *l = m->learners[0];
-    EG_ASSERT(l->optimizer); /* not of a machine that only draws */
     draw_lesson recorded = {m, lesson};
     eg_program *p;
     eg_plan *plan;
+    EG_TRY(draw_at_once(m));
+    EG_ASSERT(l->optimizer); /* not of a machine that only draws */
     EG_TRY(eg_generator_program(m, lesson->key, draw_record_lesson, &recorded, &p));
     EG_TRY(eg_program_bind(p, l->table, l->param, l->grad, l->state));
     if (lesson->table)

@@ -152,7 +152,8 @@ eg_status eg_generator_recall(eg_generator *m, const char *prefix, eg_generator_
                           : eg_fail(EG_EFORMAT, "the kept generator '%s' lacks its %s", prefix,
                                     m->names[i]);
         if (extent == EG_WHOLE_GENERATOR && m->learners[i]->optimizer)
-            EG_TRY(eg_learner_recall_optimizer(m->learners[i], name, from));
+            EG_TRY(eg_blame(eg_learner_recall_optimizer(m->learners[i], name, from),
+                            "the kept generator '%s'", prefix));
     }
     return EG_OK;
 }
