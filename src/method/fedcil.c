@@ -151,5 +151,6 @@ const eg_method eg_method_fedcil = {
                .accept = eg_fedcil_accept,
                .collect = eg_fedcil_collect,
                .refine = eg_fedcil_refine,
-               .save = eg_fedcil_save},
+               .save = eg_fedcil_save,
+               .exhibit = eg_fedcil_exhibit},
 };

@@ -84,6 +84,7 @@ eg_status eg_fedcil_collect(void *self, eg_server *s, int exchange, int64_t clie
                             const eg_bundle *from);
 eg_status eg_fedcil_refine(void *self, eg_server *s, float *param, float *state);
 eg_status eg_fedcil_save(void *self, eg_server *s);
+eg_status eg_fedcil_exhibit(void *self, eg_server *s, struct eg_gallery *to);
 
 /* fedcil_consolidate.c: the server's steps (Equation 10), on param and state, the mean of the
  * models, and on the generator. Leaves all as it is, and says so in a note, if they diverge. */

@@ -6,6 +6,8 @@
 #include "method/fedcil.h"
 #include "model/net.h"
 
+#include <engram/gallery.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,4 +262,11 @@ eg_status eg_fedcil_refine(void *self, eg_server *s, float *param, float *state)
         EG_TRY(eg_fedcil_consolidate(f, s, param, state));
     server_reset(f, s);
     return EG_OK;
+}
+
+eg_status eg_fedcil_exhibit(void *self, eg_server *s, struct eg_gallery *to)
+{
+    const eg_fedcil_server *f = self;
+    (void)s;
+    return eg_gallery_add(to, f->own, (eg_drawer){.client = -1, .label = -1});
 }

@@ -1,0 +1,404 @@
+/* fedcil_test.c - FedCIL's losses against the same in double, its past, and what its server
+ * makes of uploads.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hand_client.h"
+#include "one_client.h"
+
+#include "method/fedcil.h"
+
+/* One client, two tasks of two classes, one batch a round. The network is linear, so that its
+ * features are the pixels. */
+static const char text[] =
+    "name: t\n"
+    "data: {name: glyphs, train: 40, test: 8, classes: 4, size: 8, mean: 0.5, std: 0.5}\n"
+    "model: {name: mlp, depth: 0}\n"
+    "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"
+    "train: {steps: 1, batch: 8, lr: 0.1}\n"
+    "fedcil: {width: 4, consistency: 0.7}\n"
+    "runs: [{label: a, method: fedcil}]\n";
+
+enum { PIXELS = 64, CLASSES = 4, ROWS = 8 };
+
+/* Puts a generator and all labels into the download of the next round. */
+static void send_generator(one_client *o)
+{
+    const eg_fedcil options = {.width = 4, .lr = 1e-4, .beta1 = 0.5, .beta2 = 0.99};
+    const float known[CLASSES] = {1, 1, 1, 1};
+    eg_fedcil_spec spec;
+    eg_generator *m;
+    eg_fedcil_describe(&options, o->net, true, &spec);
+    assert_ok(eg_generator_new(&spec.is, &m));
+    eg_generator_init(m, 5);
+    assert_ok(eg_learner_keep(m->learners[0], "fedcil.generator", o->down));
+    assert_ok(eg_bundle_add_flat(o->down, "fedcil.known", known, CLASSES));
+    eg_generator_free(m);
+}
+
+/* Weights and biases of the head and of the second one, in the order of the table. */
+typedef struct weights {
+    const eg_params *table;
+    const float *param;
+} weights;
+
+static double weight(const weights *w, size_t tensor, int i)
+{
+    return (double)w->param[eg_params_at(w->table, tensor)->offset + (size_t)i];
+}
+
+static void outputs(const weights *w, const float *x, double logits[CLASSES], double *side)
+{
+    *side = weight(w, 3, 0);
+    for (int d = 0; d < PIXELS; d++)
+        *side += weight(w, 2, d) * (double)x[d];
+    for (int k = 0; k < CLASSES; k++) {
+        logits[k] = weight(w, 1, k);
+        for (int d = 0; d < PIXELS; d++)
+            logits[k] += weight(w, 0, k * PIXELS + d) * (double)x[d];
+    }
+}
+
+static double log_sum(const double logits[CLASSES])
+{
+    double sum = 0;
+    for (int k = 0; k < CLASSES; k++)
+        sum += exp(logits[k]);
+    return log(sum);
+}
+
+static double cross_entropy(const weights *w, const float *x, const float *labels)
+{
+    double sum = 0, logits[CLASSES], side;
+    for (int i = 0; i < ROWS; i++) {
+        outputs(w, x + i * PIXELS, logits, &side);
+        sum += log_sum(logits) - logits[(int)labels[i]];
+    }
+    return sum / ROWS;
+}
+
+static double real_or_drawn(const weights *w, const float *x, bool real)
+{
+    double sum = 0, logits[CLASSES], side;
+    for (int i = 0; i < ROWS; i++) {
+        outputs(w, x + i * PIXELS, logits, &side);
+        sum += log(1 + exp(real ? -side : side));
+    }
+    return sum / ROWS;
+}
+
+/* KL(C(a) || C(b)), mean over rows. */
+static double divergence(const weights *w, const float *a, const float *b)
+{
+    double sum = 0, p[CLASSES], q[CLASSES], side;
+    for (int i = 0; i < ROWS; i++) {
+        outputs(w, a + i * PIXELS, p, &side);
+        outputs(w, b + i * PIXELS, q, &side);
+        double lp = log_sum(p), lq = log_sum(q);
+        for (int k = 0; k < CLASSES; k++)
+            sum += exp(p[k] - lp) * ((p[k] - lp) - (q[k] - lq));
+    }
+    return sum / ROWS;
+}
+
+static const float *input(const one_client *o, const char *name)
+{
+    const float *x = eg_plan_input(o->c->plan, name);
+    assert_non_null(x);
+    return x;
+}
+
+/* L_c of rows that count as real, with drawn ones beside them. */
+static double own_loss(const one_client *o, const weights *w, const float *x,
+                       const float *labels, const char *drawn, const char *drawn_labels)
+{
+    return cross_entropy(w, x, labels) + real_or_drawn(w, x, true) +
+           cross_entropy(w, input(o, drawn), input(o, drawn_labels)) +
+           real_or_drawn(w, input(o, drawn), false);
+}
+
+/* The loss of the last batch, in double; round: 0 to 3. */
+static double loss_by_hand(const one_client *o, const weights *w, int round, double consistency)
+{
+    const eg_client *c = o->c;
+    double loss = own_loss(o, w, c->x, c->labels, "fedcil.fakes", "fedcil.fakes labels");
+    if (round >= 2)
+        loss = 0.5 * loss + 0.5 * own_loss(o, w, input(o, "fedcil.replay"),
+                                           input(o, "fedcil.replay labels"), "fedcil.more",
+                                           "fedcil.more labels");
+    if (round % 2 == 0)
+        return loss;
+    loss += consistency * divergence(w, c->x, input(o, "fedcil.pair"));
+    loss +=
+        consistency * cross_entropy(w, input(o, "fedcil.any"), input(o, "fedcil.any labels"));
+    if (round >= 2)
+        loss +=
+            consistency * divergence(w, input(o, "fedcil.replay"), input(o, "fedcil.agree"));
+    return loss;
+}
+
+static void check_gradient(const one_client *o, const float *param, int round)
+{
+    float *moved;
+    const weights w = {eg_net_params(o->net), param};
+    assert_ok(eg_alloc(o->c->n_params, sizeof *moved, &moved));
+    for (size_t t = 0; t < eg_params_n(w.table); t++)
+        for (size_t i = 0; i < eg_params_at(w.table, t)->size; i += 7) {
+            size_t place = eg_params_at(w.table, t)->offset + i;
+            const float step = 1.0F / 256;
+            const weights at = {w.table, moved};
+            memcpy(moved, param, o->c->n_params * sizeof *moved);
+            moved[place] = param[place] + step;
+            double up = loss_by_hand(o, &at, round, 0.7), width = (double)moved[place];
+            moved[place] = param[place] - step;
+            double down = loss_by_hand(o, &at, round, 0.7);
+            width -= (double)moved[place];
+            assert_near((double)o->c->grad[place], (up - down) / width, 1e-4);
+        }
+    free(moved);
+}
+
+static void test_losses_and_gradients_are_those_by_hand(void **state)
+{
+    (void)state;
+    one_client o;
+    one_client_open(&o, text, NULL);
+    float *received;
+    assert_ok(eg_alloc(o.c->n_params, sizeof *received, &received));
+    const weights w = {eg_net_params(o.net), received};
+    for (int round = 0; round < 4; round++) {
+        memcpy(received, eg_bundle_find(o.down, "param", NULL),
+               o.c->n_params * sizeof *received);
+        send_generator(&o);
+        one_client_train(&o);
+        double by_hand = loss_by_hand(&o, &w, round, 0.7);
+        assert_near(o.c->loss, by_hand, 1e-4 * by_hand);
+        check_gradient(&o, received, round);
+    }
+    free(received);
+    one_client_close(&o);
+}
+
+static bool has(const one_client *o, const char *name, int label)
+{
+    for (int i = 0; i < ROWS; i++)
+        if ((int)input(o, name)[i] == label)
+            return true;
+    return false;
+}
+
+static void test_the_past_is_replayed_with_its_own_classes(void **state)
+{
+    (void)state;
+    one_client o;
+    one_client_open(&o, text, NULL);
+    for (int round = 0; round < 4; round++) {
+        send_generator(&o);
+        one_client_train(&o);
+        const eg_bundle *past = one_client_kept(&o, "fedcil.past");
+        assert_int_equal(past != NULL, round >= 2);
+        if (round < 2) {
+            assert_null(eg_plan_input(o.c->plan, "fedcil.replay"));
+            continue;
+        }
+        for (int i = 0; i < ROWS; i++) /* the batch's classes are those of now */
+            assert_false(has(&o, "fedcil.replay labels", (int)o.c->labels[i]));
+        /* What replays is a generator that was trained, not the one received. */
+        float received[64];
+        send_generator(&o);
+        memcpy(received, eg_bundle_find(o.down, "fedcil.generator.param", NULL),
+               sizeof received);
+        const float *kept = eg_bundle_find(past, "fedcil.past.param", NULL);
+        assert_non_null(kept);
+        assert_memory_not_equal(kept, received, sizeof received);
+        break;
+    }
+    one_client_close(&o);
+}
+
+static void test_a_round_is_a_task_where_it_is_told_so(void **state)
+{
+    (void)state;
+    one_client o;
+    one_client_open(&o, text, "fedcil.boundary=round");
+    for (int round = 0; round < 3; round++) {
+        send_generator(&o);
+        one_client_train(&o);
+        assert_int_equal(eg_plan_input(o.c->plan, "fedcil.replay") != NULL, round >= 1);
+        assert_int_equal(eg_plan_input(o.c->plan, "fedcil.pair") != NULL, round >= 1);
+    }
+    one_client_close(&o);
+}
+
+/* --- The server. */
+
+/* An upload of constants: all its weights are `value`, its classes of now are now and now + 1.
+ */
+static eg_bundle *make_upload(const eg_server *s, const eg_fedcil_server *f, float value,
+                              int now, bool past)
+{
+    const eg_learner *l = f->own->learners[0];
+    float mask[2][CLASSES] = {{0}}, *flat;
+    eg_bundle *b;
+    size_t most = s->n_params > l->n_params ? s->n_params : l->n_params;
+    assert_ok(eg_alloc(most, sizeof *flat, &flat));
+    for (size_t i = 0; i < most; i++)
+        flat[i] = value;
+    mask[0][now] = mask[0][now + 1] = 1;
+    for (int k = 0; past && k < now; k++)
+        mask[1][k] = 1;
+    assert_ok(eg_bundle_new(&b));
+    assert_ok(eg_bundle_add_flat(b, "param", flat, s->n_params));
+    assert_ok(eg_bundle_scalar(b, "samples", 10));
+    assert_ok(eg_bundle_add_flat(b, "fedcil.generator.param", flat, l->n_params));
+    assert_ok(eg_bundle_add_flat(b, "fedcil.generator.state", flat, l->n_state));
+    assert_ok(eg_bundle_add_flat(b, "fedcil.now", mask[0], CLASSES));
+    assert_ok(eg_bundle_add_flat(b, "fedcil.before", mask[1], CLASSES));
+    free(flat);
+    return b;
+}
+
+typedef struct server_case {
+    hand_server h;
+    eg_net *net;
+    eg_fedcil_server *f;
+    float *param; /* [n_params]: the mean */
+} server_case;
+
+static void server_case_open(server_case *k, const char *heads)
+{
+    const eg_net_spec spec = {.model = "mlp",
+                              .options = "depth=0",
+                              .channels = 1,
+                              .height = 8,
+                              .width = 8,
+                              .classes = CLASSES,
+                              .side = 1};
+    assert_ok(eg_net_new(&spec, &k->net));
+    const eg_params *p = eg_net_params(k->net);
+    const char *const options[] = {"steps", "0", "width", "4", "heads", heads, NULL};
+    hand_server_open(&k->h, eg_method_find("fedcil"), options, eg_params_length(p), NULL);
+    k->h.s.net = k->net;
+    k->h.s.n_state = eg_state_length(p);
+    k->f = k->h.self;
+    assert_ok(eg_fedcil_begin(k->f, &k->h.s));
+    assert_ok(eg_params_alloc(p, &k->param));
+}
+
+static void server_case_close(server_case *k)
+{
+    hand_server_close(&k->h);
+    eg_net_free(k->net);
+    free(k->param);
+}
+
+static void server_collect(server_case *k, int64_t client, float value, int now, bool past)
+{
+    eg_bundle *b = make_upload(&k->h.s, k->f, value, now, past);
+    assert_ok(eg_fedcil_accept(k->f, &k->h.s, 0, client, b));
+    assert_ok(eg_fedcil_collect(k->f, &k->h.s, 0, client, b));
+    eg_bundle_free(b);
+}
+
+/* What a class's outputs became, if all of the mean was 9. */
+static double head_of(server_case *k, int class)
+{
+    const eg_param_info *t = eg_params_at(eg_net_params(k->net), 0);
+    return (double)k->param[t->offset + (size_t) class * PIXELS + 5];
+}
+
+static void test_a_classs_outputs_are_of_those_who_have_seen_it(void **state)
+{
+    (void)state;
+    for (int seen = 0; seen < 2; seen++) {
+        server_case k;
+        server_case_open(&k, seen ? "seen" : "mean");
+        server_collect(&k, 0, 1, 0, false); /* classes 0, 1 */
+        server_collect(&k, 1, 4, 1, false); /* classes 1, 2 */
+        for (size_t i = 0; i < k.h.s.n_params; i++)
+            k.param[i] = 9;
+        assert_ok(eg_fedcil_refine(k.f, &k.h.s, k.param, NULL));
+        assert_near(head_of(&k, 0), seen ? 1 : 9, 1e-6);
+        assert_near(head_of(&k, 1), seen ? 2.5 : 9, 1e-6);
+        assert_near(head_of(&k, 2), seen ? 4 : 9, 1e-6);
+        assert_near(head_of(&k, 3), 9, 1e-6);
+        assert_near((double)k.f->own->learners[0]->param[0], 2.5, 1e-6);
+        assert_near((double)k.f->own->learners[0]->state[0], 2.5, 1e-6);
+        assert_int_equal(k.f->known.n, 3);
+        server_case_close(&k);
+    }
+}
+
+static double kept_of(server_case *k, int64_t client, const char *name)
+{
+    char record[48];
+    const eg_bundle *b;
+    eg_fedcil_record_name(client, record);
+    assert_ok(eg_server_recall(&k->h.s, record, &b));
+    const float *values = eg_bundle_find(b, name, NULL);
+    return values ? (double)values[0] : -1;
+}
+
+static void test_the_server_keeps_the_generator_that_a_task_left(void **state)
+{
+    (void)state;
+    server_case k;
+    server_case_open(&k, "seen");
+    const double last[] = {-1, -1, 2, 2}; /* the second round was the first task's last */
+    for (int round = 0; round < 4; round++) {
+        server_collect(&k, 0, (float)(round + 1), round < 2 ? 0 : 2, round >= 2);
+        assert_near(kept_of(&k, 0, "now.param"), round + 1, 0);
+        assert_near(kept_of(&k, 0, "last.param"), last[round], 0);
+    }
+    server_case_close(&k);
+}
+
+static void test_uploads_that_lie_are_left_out(void **state)
+{
+    (void)state;
+    server_case k;
+    server_case_open(&k, "seen");
+    const float half[CLASSES] = {0.5F, 0, 0, 1}, none[CLASSES] = {0}, few[3] = {1, 1, 1};
+    const struct {
+        const char *name, *says;
+        const float *values;
+        size_t n;
+    } lies[] = {
+        {"fedcil.now", "neither 0 nor 1", half, CLASSES},
+        {"fedcil.now", "has no class", none, CLASSES},
+        {"fedcil.before", "3 classes", few, 3},
+        {"fedcil.generator.param", "3 values", few, 3},
+        {"fedcil.generator.state", "3 values", few, 3},
+        {"fedcil.now", "0 classes", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        eg_bundle *good = make_upload(&k.h.s, k.f, 1, 0, false), *bad;
+        assert_ok(eg_bundle_new(&bad));
+        for (size_t e = 0; e < eg_bundle_n(good); e++) {
+            eg_bundle_entry entry;
+            eg_bundle_at(good, e, &entry);
+            if (!entry.is_scalar && strcmp(entry.name, lies[i].name) != 0)
+                assert_ok(eg_bundle_add_flat(bad, entry.name, entry.values, entry.n));
+        }
+        if (lies[i].values)
+            assert_ok(eg_bundle_add_flat(bad, lies[i].name, lies[i].values, lies[i].n));
+        eg_status s = eg_fedcil_accept(k.f, &k.h.s, 0, 0, bad);
+        assert_true(s != EG_OK);
+        assert_non_null(strstr(eg_error(), lies[i].says));
+        eg_bundle_free(good);
+        eg_bundle_free(bad);
+    }
+    server_case_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_losses_and_gradients_are_those_by_hand),
+        cmocka_unit_test(test_the_past_is_replayed_with_its_own_classes),
+        cmocka_unit_test(test_a_round_is_a_task_where_it_is_told_so),
+        cmocka_unit_test(test_a_classs_outputs_are_of_those_who_have_seen_it),
+        cmocka_unit_test(test_the_server_keeps_the_generator_that_a_task_left),
+        cmocka_unit_test(test_uploads_that_lie_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
