@@ -4,12 +4,14 @@
 #include "bench.h"
 #include "cli.h"
 
+#include <engram/generator.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct bench_options {
-    const char *peer, *model;
+    const char *peer, *model, *generator;
     int64_t batch;
     double seconds;
     bool layers, data, norms, convs, json;
@@ -32,17 +34,17 @@ static const struct {
 
 enum { BENCH_TABLE = sizeof bench_table / sizeof *bench_table };
 
-/* The fastest step within the time, after three to warm up. */
-static eg_status bench_best(bench_job *j, double seconds, double *best)
+eg_status bench_best(bench_step step, void *job, double (*clock)(void), double seconds,
+                     double *best)
 {
     for (int i = 0; i < 3; i++)
-        EG_TRY(bench_job_step(j));
+        EG_TRY(step(job));
     *best = 1e9;
-    double end = eg_seconds() + seconds;
-    for (int i = 0; i < 3 || eg_seconds() < end; i++) {
-        double start = eg_seconds();
-        EG_TRY(bench_job_step(j));
-        double took = eg_seconds() - start;
+    double end = clock() + seconds;
+    for (int i = 0; i < 3 || clock() < end; i++) {
+        double start = clock();
+        EG_TRY(step(job));
+        double took = clock() - start;
         *best = took < *best ? took : *best;
     }
     return EG_OK;
@@ -56,7 +58,7 @@ static eg_status bench_measure(const bench_options *o, bench_peer *peer, double 
     eg_status s = bench_job_open(&j, row->model, row->batch, row->train);
     for (int turn = 0; turn < 2 && s == EG_OK; turn++) {
         double best = 0, samples = 0;
-        s = bench_best(&j, o->seconds / 2, &best);
+        s = bench_best(bench_job_step, &j, eg_seconds, o->seconds / 2, &best);
         if (s == EG_OK && peer)
             s = bench_peer_measure(peer, row->model, row->batch, row->train, o->seconds / 2,
                                    &samples);
@@ -135,47 +137,55 @@ static eg_status bench_run_table(const bench_options *o, bench_peer *peer)
     return EG_OK;
 }
 
-/* Every step of a training plan with its time; reorders are marked. */
+static void bench_print_layers(const eg_plan *plan)
+{
+    double total = 0, weights = 0;
+    int activations = 0;
+    for (size_t i = 0; i < eg_plan_n_steps(plan); i++) {
+        eg_step_info t = eg_plan_step_info(plan, i);
+        double one = t.seconds;
+        total += one;
+        weights += t.reorder && !t.activation ? one : 0;
+        activations += t.activation;
+        char rate[32] = "";
+        if (t.flops > 0)
+            snprintf(rate, sizeof rate, "%9.1f", 1e-9 * t.flops / one);
+        printf("%-22s %-22s %-22s %9.1f %9s%s\n", t.op, t.shape, t.kernel, 1e6 * one, rate,
+               t.activation ? "  reorder of activations"
+               : t.reorder  ? "  reorder of weights"
+                            : "");
+    }
+    printf("\n%zu steps, %.3f ms; arena %.1f MB; %d reorders of activations; reorders of "
+           "weights %.3f ms\n",
+           eg_plan_n_steps(plan), 1e3 * total, 1e-6 * (double)eg_plan_bytes(plan), activations,
+           1e3 * weights);
+}
+
+eg_status bench_layers(const char *name, int64_t batch, bench_step step, void *job,
+                       eg_plan *plan, double seconds)
+{
+    double best = 0;
+    EG_TRY(bench_best(step, job, eg_seconds, seconds / 2, &best));
+    eg_plan_set_timing(plan, true);
+    double end = eg_seconds() + seconds / 2;
+    for (int runs = 0; runs < 3 || eg_seconds() < end; runs++)
+        EG_TRY(step(job));
+    printf("%s, batch %lld, training step %.3f ms, %s\n\n%-22s %-22s %-22s %9s %9s\n", name,
+           (long long)batch, 1e3 * best, eg_isa_name(), "op", "result", "kernel", "us",
+           "GFLOP/s");
+    bench_print_layers(plan);
+    return EG_OK;
+}
+
 static eg_status bench_run_layers(const bench_options *o)
 {
     bench_job j;
     const char *model = o->model ? o->model : "resnet18";
+    if (o->generator)
+        return bench_generator_layers(o->generator, o->seconds);
     eg_status s = bench_job_open(&j, model, o->batch ? o->batch : 32, true);
-    double best = 0;
     if (s == EG_OK)
-        s = bench_best(&j, o->seconds / 2, &best);
-    int runs = 0;
-    if (s == EG_OK) {
-        eg_plan_set_timing(j.plan, true);
-        double end = eg_seconds() + o->seconds / 2;
-        for (; s == EG_OK && (runs < 3 || eg_seconds() < end); runs++)
-            s = bench_job_step(&j);
-    }
-    if (s == EG_OK) {
-        double total = 0, weights = 0;
-        int activations = 0;
-        printf("%s, batch %lld, training step %.3f ms, %s\n\n%-22s %-22s %-22s %9s %9s\n",
-               model, (long long)j.batch, 1e3 * best, eg_isa_name(), "op", "result", "kernel",
-               "us", "GFLOP/s");
-        for (size_t i = 0; i < eg_plan_n_steps(j.plan); i++) {
-            eg_step_info t = eg_plan_step_info(j.plan, i);
-            double one = t.seconds;
-            total += one;
-            weights += t.reorder && !t.activation ? one : 0;
-            activations += t.activation;
-            char rate[32] = "";
-            if (t.flops > 0)
-                snprintf(rate, sizeof rate, "%9.1f", 1e-9 * t.flops / one);
-            printf("%-22s %-22s %-22s %9.1f %9s%s\n", t.op, t.shape, t.kernel, 1e6 * one, rate,
-                   t.activation ? "  reorder of activations"
-                   : t.reorder  ? "  reorder of weights"
-                                : "");
-        }
-        printf("\n%zu steps, %.3f ms; arena %.1f MB; %d reorders of activations; reorders of "
-               "weights %.3f ms\n",
-               eg_plan_n_steps(j.plan), 1e3 * total, 1e-6 * (double)eg_plan_bytes(j.plan),
-               activations, 1e3 * weights);
-    }
+        s = bench_layers(model, j.batch, bench_job_step, &j, j.plan, o->seconds);
     bench_job_close(&j);
     return s;
 }
@@ -214,8 +224,8 @@ static int bench_parse(int argc, char **argv, bench_options *o)
             o->json = true;
             continue;
         }
-        static const char *const known[] = {"--peer", "--model", "--batch", "--seconds",
-                                            "--isa"};
+        static const char *const known[] = {"--peer",  "--model",   "--generator",
+                                            "--batch", "--seconds", "--isa"};
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
             return eg_cli_usage("bench", "there is no option '%s'", name);
         value = eg_cli_value("bench", argc, argv, &i);
@@ -227,6 +237,8 @@ static int bench_parse(int argc, char **argv, bench_options *o)
             o->peer = value;
         else if (strcmp(name, "--model") == 0)
             o->model = value;
+        else if (strcmp(name, "--generator") == 0)
+            o->generator = value;
         else if (strcmp(name, "--isa") == 0 && (s = eg_isa_set(value)) != EG_OK)
             return eg_cli_refused("bench", s);
         else if (strcmp(name, "--batch") == 0 &&
@@ -250,6 +262,8 @@ int eg_verb_bench(int argc, char **argv)
         return wrong;
     if (o.model && !eg_model_find(o.model))
         return eg_cli_usage("bench", "there is no model '%s'", o.model);
+    if (o.generator && !eg_generator_find(o.generator))
+        return eg_cli_refused("bench", EG_ENOENT);
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.norms)
@@ -261,7 +275,8 @@ int eg_verb_bench(int argc, char **argv)
     bench_peer peer = {0};
     eg_status s = o.peer ? bench_peer_open(&peer, o.peer) : EG_OK;
     if (s == EG_OK)
-        s = bench_run_table(&o, o.peer ? &peer : NULL);
+        s = o.generator ? bench_generator(o.generator, o.peer ? &peer : NULL, o.seconds)
+                        : bench_run_table(&o, o.peer ? &peer : NULL);
     bench_peer_close(&peer);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

@@ -21,7 +21,16 @@ typedef struct bench_job {
 eg_status bench_job_open(bench_job *j, const char *model, int64_t batch, bool train);
 void bench_job_close(bench_job *j);
 /* One step: forward, and when training backward and the optimiser's update. */
-eg_status bench_job_step(bench_job *j);
+eg_status bench_job_step(void *job);
+
+/* The fastest step within the time, by a clock of choice, after three to warm up. */
+typedef eg_status (*bench_step)(void *job);
+eg_status bench_best(bench_step step, void *job, double (*clock)(void), double seconds,
+                     double *best);
+
+/* Prints every step of a training plan with its time; reorders are marked. */
+eg_status bench_layers(const char *name, int64_t batch, bench_step step, void *job,
+                       eg_plan *plan, double seconds);
 
 /* This thread's own time: others on the machine do not count. */
 double bench_clock(void);
@@ -48,5 +57,10 @@ eg_status bench_peer_open(bench_peer *p, const char *name);
 eg_status bench_peer_measure(bench_peer *p, const char *model, int64_t batch, bool train,
                              double seconds, double *out);
 void bench_peer_close(bench_peer *p);
+
+/* Prints how fast a generator's training steps are, beside a peer unless it is NULL; every step
+ * of the first one's plan. EG_ENOTSUP: none of this kind is measured. */
+eg_status bench_generator(const char *kind, bench_peer *peer, double seconds);
+eg_status bench_generator_layers(const char *kind, double seconds);
 
 #endif

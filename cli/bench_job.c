@@ -72,8 +72,9 @@ void bench_job_close(bench_job *j)
     free(j->state);
 }
 
-eg_status bench_job_step(bench_job *j)
+eg_status bench_job_step(void *job)
 {
+    bench_job *j = job;
     eg_rng stream = eg_rng_at(1, 0, 0, EG_FOR_DROPOUT);
     eg_plan_seed(j->plan, &stream, j->step++);
     EG_TRY(eg_plan_run(j->plan));

@@ -112,6 +112,7 @@ const eg_verb eg_verbs[] = {
      "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"},
     {"bench", eg_verb_bench,
      "engram bench [--peer torch] [options]\n"
+     "       engram bench --generator NAME [--peer torch | --layers] [options]\n"
      "       engram bench --layers | --norms | --convs | --data [options]\n",
      "measure training and evaluation speed",
      "  --peer torch      PyTorch beside it, after tools/setup torch\n"
@@ -120,6 +121,7 @@ const eg_verb eg_verbs[] = {
      "  --convs           the convolutions of generators and critics, each pass alone\n"
      "  --data            what making batches costs\n"
      "  --model NAME      this network alone\n"
+     "  --generator NAME  the training steps of one that draws\n"
      "  --batch N         samples in a batch\n"
      "  --seconds S       time for each figure (4)\n"
      "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"

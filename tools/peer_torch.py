@@ -5,7 +5,8 @@
 # The first line printed says what the peer is: version, loaded BLAS library, instruction set.
 # Then one JSON line for each measurement: the whole table without arguments, one with --model,
 # or with --serve one for each line "model batch mode seconds" on standard input, so that the
-# caller can measure itself in between. One thread.
+# caller can measure itself in between. One thread. A model "wgan-gp/critic/1x28" is a training step
+# of a generator (torch_generators.py), with Adam, measured in processor time.
 #
 # A training step is zero_grad, forward, cross entropy, backward, SGD 0.01; evaluation is the
 # forward pass in eval mode without gradients. samples_per_s is from the fastest step (what the
@@ -24,6 +25,7 @@ sys.dont_write_bytecode = True
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
+import torch_generators  # noqa: E402
 import torch_models  # noqa: E402
 
 TABLE = [("cnn-small", 32), ("cnn", 10), ("cnn", 32), ("cnn", 64), ("resnet18-thin", 64),
@@ -51,8 +53,28 @@ def about():
             "threads": torch.get_num_threads()}
 
 
+def make_generator_step(name, batch):
+    """One training step of "kind/program/CxS": a generator's, named as engram's programs are."""
+    kind, program, shape = name.split("/")
+    machine = torch_generators.KINDS[kind](*(int(x) for x in shape.split("x")), 10)
+    inputs, learner = machine.example(program, batch)
+    optimizer = torch.optim.Adam(machine.networks[learner].parameters(), lr=2e-4)
+    others = [p for i, n in enumerate(machine.networks) if i != learner for p in n.parameters()]
+    for p in others:
+        p.requires_grad_(False)  # their gradients are not wanted
+
+    def train():
+        optimizer.zero_grad()
+        getattr(machine, program)(**inputs).backward()
+        optimizer.step()
+
+    return train
+
+
 def make_step(name, batch, mode):
     """One step of a new model on random data, as a function without arguments."""
+    if "/" in name:
+        return make_generator_step(name, batch)
     model, shape = torch_models.build(name)
     model.train(mode == "train")
     x = torch.randn(batch, *shape)
@@ -73,14 +95,15 @@ def make_step(name, batch, mode):
 
 def measure(name, batch, mode, seconds):
     step = make_step(name, batch, mode)
+    clock = time.process_time if "/" in name else time.perf_counter
     for _ in range(WARM_UP):
         step()
     times = []
-    end = time.perf_counter() + seconds
-    while len(times) < MIN_STEPS or time.perf_counter() < end:
-        begin = time.perf_counter()
+    end = clock() + seconds
+    while len(times) < MIN_STEPS or clock() < end:
+        begin = clock()
         step()
-        times.append(time.perf_counter() - begin)
+        times.append(clock() - begin)
     times.sort()
     median = times[len(times) // 2]
     return {"model": name, "batch": batch, "mode": mode,
@@ -95,7 +118,8 @@ def answer(line):
     try:
         name, batch, mode, seconds = line.split()
         batch, seconds = int(batch), float(seconds)
-        if name not in torch_models.MODELS or mode not in ("train", "eval") or batch < 1:
+        known = name in torch_models.MODELS or name.split("/")[0] in torch_generators.KINDS
+        if not known or mode not in ("train", "eval") or batch < 1:
             raise ValueError
     except ValueError:
         return {"error": f"'{line.strip()}' is not 'model batch train|eval seconds'"}

@@ -64,11 +64,19 @@ class WganGp:
         width = width or (128 if side == 64 else 16 if channels == 1 else 64)
         self.networks = [WganGenerator(width, channels, side), WganCritic(width, channels, side)]
         self.penalty = penalty
-        self.n_noise = WGAN_NOISE
+        self.shape, self.n_noise = (channels, side, side), WGAN_NOISE
 
     def draw(self, noise, labels):
         """Drawings [n, c, h, w] of noise [n, n_noise]."""
         return self.networks[0](noise)
+
+    def example(self, program, n):
+        """Random inputs of a step, and the number of the network that learns."""
+        noise = torch.randn(n, WGAN_NOISE)
+        if program == "fool":
+            return {"noise": noise}, 0
+        return {"real": torch.rand(n, *self.shape) * 2 - 1, "noise": noise,
+                "share": torch.rand(n)}, 1
 
     def critic(self, real, noise, share):
         """The critic's loss; share [n] is how far from drawn to real the penalty's images are."""
@@ -187,6 +195,10 @@ class Ddpm:
     def denoise(self, noisy, time, noise):
         """The loss of training."""
         return F.mse_loss(self.networks[1](noisy, time), noise)
+
+    def example(self, program, n):
+        return {"noisy": torch.randn(n, *self.shape), "time": torch.randn(n, self.width),
+                "noise": torch.randn(n, *self.shape)}, 1
 
     def embed(self, t, n):
         half = self.width // 2
