@@ -23,5 +23,7 @@ same() {
 }
 same wgan-gp 8 width=8 batch=8
 same wgan-gp 28 batch=8
+same acgan 8 width=8
+same acgan 32 width=8
 same ddpm 8 width=8 steps=100 sample_steps=5
 same ddpm 16 width=8 multipliers=1,2 blocks=2 sample_steps=50

@@ -117,6 +117,7 @@ static double distance_of(eg_generator *m, const eg_json *file, const eg_json *s
     for (size_t i = 0; i < eg_json_count(inputs); i++)
         fill_input(plan, eg_json_at(inputs, i));
     assert_ok(eg_plan_run(plan));
+    double floor = real_of(step, "floor");
     double worst = fabs((double)*eg_plan_output(plan, "loss") - real_of(step, "loss"));
     for (size_t i = 0; i < eg_json_count(grads); i++) {
         const eg_json *t = eg_json_at(grads, i);
@@ -125,8 +126,8 @@ static double distance_of(eg_generator *m, const eg_json *file, const eg_json *s
         double norm = 0, want = real_of(t, "norm");
         for (size_t j = 0; j < info->size; j++)
             norm += (double)grad[j] * (double)grad[j];
-        worst = fmax(worst, golden_distance(eg_json_get(t, "at"), grad, info->size, 1e-12));
-        worst = fmax(worst, fabs(sqrt(norm) - want) / (want + 1e-12));
+        worst = fmax(worst, golden_distance(eg_json_get(t, "at"), grad, info->size, floor));
+        worst = fmax(worst, fabs(sqrt(norm) - want) / (want + floor));
     }
     return worst;
 }
@@ -153,7 +154,8 @@ static double drawings_off(eg_generator *m, const eg_json *draw)
     return worst;
 }
 
-static const char *const files[] = {"ddpm-8", "ddpm-16", "wgan-gp-8", "wgan-gp-28"};
+static const char *const files[] = {"acgan-8", "acgan-32",  "ddpm-8",
+                                    "ddpm-16", "wgan-gp-8", "wgan-gp-28"};
 enum { FILES = sizeof files / sizeof *files, MAX_STEPS = 4 };
 
 /* What the steps of a file, and then its drawings, are off by. Returns how many there are. */

@@ -7,7 +7,9 @@
 #   steps[]        program (what engram calls the step), learner (whose gradient it takes), batch,
 #                  inputs (name, size, t, base, scale, and mod: whole numbers below it, if not 0),
 #                  loss, gap (float against double: of the loss, and the largest relative L2
-#                  distance of a gradient), and grads: name, norm, at (as in golden.py)
+#                  distance of a gradient), floor (a hundredth of the largest gradient's norm,
+#                  which is added to each one's: a bias before batch norm has a gradient of zero),
+#                  and grads: name, norm, at (as in golden.py)
 #   draw           n drawings of noise from the Philox stream (seed, 0, 0, noise), in eval form, with
 #                  labels 0, 1, ...: gap (of the largest pixel) and at, the entries of all of them
 # Every step begins with the same weights and statistics.
@@ -29,6 +31,15 @@ def wgan_inputs(batch, shape):
             "fool": {"noise": ((batch, 100), 1003, 0, 1.7, 0)}}
 
 
+def acgan_inputs(batch, shape):
+    return {"critic": {"now": ((batch, *shape), 1000, 0, 1, 0),
+                       "labels of now": ((batch,), 1001, 0, 0, CLASSES),
+                       "drawn": ((batch, *shape), 1002, 0, 1, 0),
+                       "labels of drawn": ((batch,), 1003, 0, 0, CLASSES)},
+            "fool": {"noise": ((batch, 100), 1004, 0, 1.7, 0),
+                     "labels": ((batch,), 1005, 0, 0, CLASSES)}}
+
+
 def ddpm_inputs(batch, shape, width=8):
     return {"denoise": {"noisy": ((batch, *shape), 1000, 0, 1.5, 0), "time": ((batch, width), 1001, 0, 1, 0),
                         "noise": ((batch, *shape), 1002, 0, 1.7, 0)}}
@@ -37,6 +48,8 @@ def ddpm_inputs(batch, shape, width=8):
 # name: kind, options that both sides get, the batch and the image, inputs of every step and
 # which network's gradient it takes
 CASES = {
+    "acgan-8": ("acgan", {"width": 8}, 4, (1, 8, 8), acgan_inputs, {"critic": 1, "fool": 0}),
+    "acgan-32": ("acgan", {"width": 8}, 4, (3, 32, 32), acgan_inputs, {"critic": 1, "fool": 0}),
     "ddpm-8": ("ddpm", {"width": 8, "steps": 50, "sample_steps": 1}, 4, (1, 8, 8), ddpm_inputs, {"denoise": 1}),
     "ddpm-16": ("ddpm", {"width": 8, "multipliers": "1,2", "blocks": 2, "steps": 50,
                           "sample_steps": 3}, 4,
@@ -105,13 +118,17 @@ def given_as(described):
 def record_step(case, program, learner, inputs):
     loss, grads = take(case, program, learner, inputs, torch.float32)
     exact, exact_grads = take(case, program, learner, inputs, torch.float64)
+    norms = {n: relative(g, 0 * g, 1) for n, g in exact_grads.items()}
+    floor = 1e-2 * max(norms.values())
     return {"program": program, "learner": learner, "batch": case[2],
             "inputs": [{"name": n, "size": math.prod(shape), "t": t, "base": base, "scale": scale,
                         "mod": mod} for n, (shape, t, base, scale, mod) in inputs.items()],
             "loss": exact,
             "gap": {"loss": abs(loss - exact),
-                    "grad": max(relative(grads[n], g) for n, g in exact_grads.items())},
-            "grads": [{"name": n, "norm": digits(relative(g, 0 * g, 1)),
+                    "grad": max(relative(grads[n], g, norms[n] + floor)
+                                for n, g in exact_grads.items())},
+            "floor": digits(floor),
+            "grads": [{"name": n, "norm": digits(norms[n]),
                        "at": [short(g.ravel()[i]) for i in entries(g.size)]}
                       for n, g in exact_grads.items()]}
 
@@ -167,5 +184,6 @@ def compare(name, new, old):
         if a["inputs"] != b["inputs"] or not abs(a["loss"] - b["loss"]) <= LOSS_GAP / 10:
             bad.append(f"{name}: {a['program']} costs {b['loss']}, not {a['loss']}")
         bad += [f"{name}: {a['program']}: {g['name']} differs" for g, h in zip(a["grads"], b["grads"])
-                if g["name"] != h["name"] or relative(h["at"], g["at"]) > GRAD_GAP / 10]
+                if g["name"] != h["name"]
+                or relative(h["at"], g["at"], g["norm"] + a["floor"]) > GRAD_GAP / 10]
     return bad if len(new["steps"]) == len(old["steps"]) else bad + [f"{name}: other steps"]

@@ -96,6 +96,83 @@ class WganGp:
         return -critic(generator(noise)).mean()
 
 
+class AcganGenerator(nn.Module):
+    """The form for MNIST: label and noise to maps of 4x4, doubled to the image's side."""
+
+    def __init__(self, width, channels, side, classes):
+        super().__init__()
+        self.classes, self.n_doublings = classes, int(math.log2(side // 4))
+        n = width << self.n_doublings
+        self.fc = nn.Linear(classes + WGAN_NOISE, 16 * n)
+        self.bn0 = nn.BatchNorm2d(n)
+        for i in range(1, self.n_doublings + 1):
+            self.add_module(f"up{i}", nn.ConvTranspose2d(n, n // 2, 4, 2, 1))
+            self.add_module(f"bn{i}", nn.BatchNorm2d(n // 2))
+            n //= 2
+        self.image = nn.ConvTranspose2d(n, channels, 3, 1, 1)
+
+    def forward(self, noise, labels):
+        z = torch.cat((F.one_hot(labels.long(), self.classes).to(noise.dtype), noise), 1)
+        x = self.fc(z)
+        x = F.relu(self.bn0(x.reshape(len(x), -1, 4, 4)))
+        for i in range(1, self.n_doublings + 1):
+            x = F.relu(getattr(self, f"bn{i}")(getattr(self, f"up{i}")(x)))
+        return torch.tanh(self.image(x))
+
+
+class AcganCritic(nn.Module):
+    """Images to logits of their class, and to one that is high for real ones."""
+
+    def __init__(self, width, channels, side, classes):
+        super().__init__()
+        self.n_convs = int(math.log2(side // 4))
+        for i in range(1, self.n_convs + 1):
+            self.add_module(f"conv{i}", nn.Conv2d(channels, width, 4, 2, 1))
+            channels, width = width, 2 * width
+        self.classes = nn.Linear(16 * channels, classes)
+        self.side = nn.Linear(16 * channels, 1)
+
+    def forward(self, x):
+        for i in range(1, self.n_convs + 1):
+            x = F.leaky_relu(getattr(self, f"conv{i}")(x), 0.01)
+        x = x.flatten(1)
+        return self.classes(x), self.side(x)
+
+
+class Acgan:
+    """The pair, and what each of them minimises."""
+
+    def __init__(self, channels, side, classes, width=64, **_):
+        self.networks = [AcganGenerator(width, channels, side, classes),
+                         AcganCritic(width, channels, side, classes)]
+        self.shape, self.n_noise, self.n_classes = (channels, side, side), WGAN_NOISE, classes
+
+    def judged(self, x, labels, real):
+        logits, side = self.networks[1](x)
+        truth = torch.full_like(side, real)
+        return (F.binary_cross_entropy_with_logits(side, truth)
+                + F.cross_entropy(logits, labels.long()))
+
+    def critic(self, **rows):
+        """The critic's loss on real and on drawn rows."""
+        return (self.judged(rows["now"], rows["labels of now"], 1.0)
+                + self.judged(rows["drawn"], rows["labels of drawn"], 0.0))
+
+    def fool(self, noise, labels):
+        """The generator's loss."""
+        return self.judged(self.networks[0](noise, labels), labels, 1.0)
+
+    def draw(self, noise, labels):
+        return self.networks[0](noise, labels)
+
+    def example(self, program, n):
+        labels = torch.arange(n) % self.n_classes
+        if program == "fool":
+            return {"noise": torch.randn(n, self.n_noise), "labels": labels}, 0
+        return {"now": torch.rand(n, *self.shape) * 2 - 1, "labels of now": labels,
+                "drawn": torch.rand(n, *self.shape) * 2 - 1, "labels of drawn": labels}, 1
+
+
 class Residual(nn.Module):
     """x plus two convolutions of it, the time added between them."""
 
@@ -219,4 +296,4 @@ class Ddpm:
         return x
 
 
-KINDS = {"ddpm": Ddpm, "wgan-gp": WganGp}
+KINDS = {"acgan": Acgan, "ddpm": Ddpm, "wgan-gp": WganGp}
