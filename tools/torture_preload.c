@@ -117,9 +117,11 @@ int rename(const char *from, const char *to)
     return REAL(rename)(from, to);
 }
 
+/* A full disk does not keep files from being removed. */
 int unlink(const char *path)
 {
-    FAIL(DISK, -1);
+    if (atoi(action) != ENOSPC)
+        FAIL(DISK, -1);
     return REAL(unlink)(path);
 }
 
