@@ -32,7 +32,7 @@ static eg_status scaffold_download(void *self, eg_client *c, int exchange,
 {
     scaffold_client *s = self;
     (void)exchange;
-    s->all = eg_bundle_find(from, "scaffold.control", NULL);
+    EG_TRY(eg_bundle_need(from, "scaffold.control", c->n_params, &s->all));
     return eg_client_recall_flat(c, "scaffold", &s->own);
 }
 

@@ -24,6 +24,8 @@ static void test_the_correction_and_the_new_control_by_hand(void **state)
     h.c->global = global, h.c->lr = 0.1, h.c->n_batches = 5; /* K lr = 0.5 */
     assert_ok(eg_bundle_new(&down));
     assert_ok(eg_bundle_new(&up));
+    assert_fails(method->client.download(h.self, h.c, EG_TRAINING, down), EG_ENOENT,
+                 "tensor 'scaffold.control' is missing");
     assert_ok(eg_bundle_add_flat(down, "scaffold.control", all, N));
     assert_ok(method->client.download(h.self, h.c, EG_TRAINING, down));
     assert_ok(method->client.grad(h.self, h.c)); /* g + c - 0 */

@@ -125,12 +125,23 @@ typedef struct edit_client {
     eg_bundle *kept[EDIT_RECORDS];
 } edit_client;
 
+/* Adds what SCAFFOLD's server sends: nothing, yet. */
+static inline void edit_add_control(one_client *o)
+{
+    float *zeros;
+    EG_ASSERT(eg_bundle_room(o->down, "scaffold.control", eg_dims((int64_t)o->c->n_params),
+                             &zeros) == EG_OK);
+}
+
 /* Opens the run of a text and has client 0 take its turns until the last round. */
 static inline void edit_open(edit_client *e, const char *text, int rounds)
 {
     one_client_open(&e->o, text, NULL);
-    for (int i = 0; i < rounds; i++)
+    edit_add_control(&e->o);
+    for (int i = 0; i < rounds; i++) {
         one_client_train(&e->o);
+        edit_add_control(&e->o);
+    }
     e->n = eg_records_n(e->o.records);
     EG_ASSERT(e->n <= EDIT_RECORDS);
     for (size_t i = 0; i < e->n; i++) {
