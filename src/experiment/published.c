@@ -12,8 +12,9 @@
 #include <string.h>
 
 /* The columns of the table that papers have figures for. */
-static const char *const figures_known[] = {"acc_final",  "acc_task_il", "acc_last_ten", "aia",
-                                            "forgetting", "bwt",         "fwt"};
+static const char *const figures_known[] = {
+    "acc_final", "acc_seen", "acc_task_il", "acc_last_ten", "aia", "client_mean",
+    "aa",        "ar",       "forgetting",  "bwt",          "fwt"};
 
 static eg_status figures_check_metric(const eg_yaml *y, const eg_yaml_node *node)
 {
