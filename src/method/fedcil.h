@@ -63,6 +63,10 @@ eg_status eg_fedcil_fill(void *self, eg_client *c);
 eg_status eg_fedcil_trained(void *self, eg_client *c);
 eg_status eg_fedcil_answer(void *self, eg_client *c, int exchange, eg_bundle *to);
 
+/* fedcil_variety.c: a note if the generator's drawings of a class of now vary less than 5 % of
+ * what the real ones do. */
+eg_status eg_fedcil_note_alike(const eg_fedcil_client *f, eg_client *c);
+
 /* fedcil_server.c */
 typedef struct eg_fedcil_server {
     eg_fedcil is;

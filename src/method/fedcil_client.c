@@ -300,6 +300,7 @@ eg_status eg_fedcil_trained(void *self, eg_client *c)
         EG_TRY(client_teach(f, c));
     EG_TRY(
         eg_client_note(c, "generator loss", f->loss / (double)(c->n_batches + !c->n_batches)));
+    EG_TRY(eg_fedcil_note_alike(f, c));
     EG_TRY(eg_bundle_new(&record));
     EG_TRY(eg_bundle_filled(record, client_fill_record(f, record)));
     return eg_client_keep(c, "fedcil", record);

@@ -20,8 +20,9 @@ static const char text[] =
 
 enum { PIXELS = 64, CLASSES = 4, ROWS = 8 };
 
-/* Puts a generator and all labels into the download of the next round. */
-static void send_generator(one_client *o)
+/* Puts a generator and all labels into the download of the next round: its first
+ * values times a scale. */
+static void send_generator_of(one_client *o, float scale)
 {
     const eg_fedcil options = {.width = 4, .lr = 1e-4, .beta1 = 0.5, .beta2 = 0.99};
     const float known[CLASSES] = {1, 1, 1, 1};
@@ -30,9 +31,16 @@ static void send_generator(one_client *o)
     eg_fedcil_describe(&options, o->net, true, &spec);
     assert_ok(eg_generator_new(&spec.is, &m));
     eg_generator_init(m, 5);
+    for (size_t i = 0; i < m->learners[0]->n_params; i++)
+        m->learners[0]->param[i] *= scale;
     assert_ok(eg_learner_keep(m->learners[0], "fedcil.generator", o->down));
     assert_ok(eg_bundle_add_flat(o->down, "fedcil.known", known, CLASSES));
     eg_generator_free(m);
+}
+
+static void send_generator(one_client *o)
+{
+    send_generator_of(o, 1);
 }
 
 /* Weights and biases of the head and of the second one, in the order of the table. */
@@ -229,6 +237,28 @@ static void test_a_round_is_a_task_where_it_is_told_so(void **state)
     one_client_close(&o);
 }
 
+static bool noted(const one_client *o, const char *name)
+{
+    for (size_t i = 0; i < o->reply.n_notes; i++)
+        if (strcmp(o->reply.notes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void test_drawings_that_are_all_alike_are_said(void **state)
+{
+    (void)state;
+    for (int large = 0; large < 2; large++) {
+        one_client o;
+        one_client_open(&o, text, NULL);
+        send_generator_of(&o, large ? 20 : 0);
+        one_client_train(&o);
+        assert_true(noted(&o, "generator loss"));
+        assert_int_equal(noted(&o, "classes drawn all alike"), !large);
+        one_client_close(&o);
+    }
+}
+
 /* --- The server. */
 
 /* An upload of constants: all its weights are `value`, its classes of now are now and now + 1.
@@ -396,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_losses_and_gradients_are_those_by_hand),
         cmocka_unit_test(test_the_past_is_replayed_with_its_own_classes),
         cmocka_unit_test(test_a_round_is_a_task_where_it_is_told_so),
+        cmocka_unit_test(test_drawings_that_are_all_alike_are_said),
         cmocka_unit_test(test_a_classs_outputs_are_of_those_who_have_seen_it),
         cmocka_unit_test(test_the_server_keeps_the_generator_that_a_task_left),
         cmocka_unit_test(test_uploads_that_lie_are_left_out),
