@@ -13,3 +13,5 @@ fails 2 engram bench --layers --norms
 fails 2 engram bench --data --layers
 fails 2 engram bench --model nothing --json
 fails 1 engram bench --peer nobody | sed 's|/.*/tools|tools|'
+fails 2 engram bench --generator nothing | sed 's/;.*//'
+engram bench --generator wgan-gp --layers --seconds 0.01 | grep -c '^conv2d' >/dev/null
