@@ -13,10 +13,10 @@ int eg_verb_compare(int argc, char **argv)
     if (code == 0)
         code = runner_check(&o);
     o.quiet |= o.table.form != EG_COMPARE_TEXT; /* nothing but the table on stdout */
-    for (size_t i = 0; i < o.n_sources && code == 0; i++) {
+    for (size_t i = 0; i < o.n_sources && code == 0; i++)
         file = o.sources[i].file ? o.sources[i].file : file;
-        code = runner_run(&o, &o.sources[i], &folders);
-    }
+    if (code == 0)
+        code = runner_sweep(&o, &folders);
     if (code == 0)
         code = runner_export(&o, &folders);
     if (code == 0) {

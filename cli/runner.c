@@ -36,7 +36,7 @@ static void run_write_page(const char *folder)
 
 static screen_form run_form(const runner_options *o)
 {
-    screen_form form = isatty(STDOUT_FILENO) ? SCREEN_BAR : SCREEN_LINES;
+    screen_form form = isatty(STDOUT_FILENO) && !o->beside ? SCREEN_BAR : SCREEN_LINES;
     return o->json ? SCREEN_JSON : o->quiet ? SCREEN_QUIET : form;
 }
 
@@ -45,27 +45,32 @@ static screen run_screen(const runner_options *o, const eg_experiment *e, uint64
     return (screen){.form = run_form(o), .label = eg_experiment_label(e), .seed = seed};
 }
 
-/* Carries out a run, new or resumed; at: the folder to resume, or NULL for the usual one. */
-static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64_t seed,
-                         bool resume, const char *at, char folder[512], runner_folders *folders)
+/* Carries out a run, new or resumed; at: the folder to resume, or NULL for the usual one. held:
+ * as runner_one has it. */
+static int run_carry_out(const runner_options *o, const eg_experiment *e,
+                         const eg_run_how *chosen, char folder[512], runner_folders *folders,
+                         bool *held)
 {
-    if (folders->n_run++ == 0)
-        folders->since = eg_seconds();
-    screen shown = run_screen(o, e, seed);
-    const eg_run_how how = {.seed = seed,
-                            .workers = o->workers,
-                            .out = o->out,
-                            .data_dir = o->data_dir,
-                            .resume = resume,
-                            .force = o->force,
-                            .folder = at,
-                            .transport = o->transport,
-                            .progress = run_show,
-                            .pretraining = run_show_pretraining,
-                            .say = screen_say,
-                            .context = &shown};
+    screen shown = run_screen(o, e, chosen->seed);
+    eg_run_how how = *chosen;
+    how.workers = o->workers, how.out = o->out, how.data_dir = o->data_dir;
+    how.transport = o->transport, how.force = o->force;
+    how.progress = run_show, how.pretraining = run_show_pretraining, how.say = screen_say;
+    how.context = &shown;
     bool stopped = false;
-    if (stop_watch() != EG_OK || eg_experiment_run(e, &how, folder, &stopped) != EG_OK)
+    double since = eg_seconds();
+    eg_status s = stop_watch(!o->beside);
+    if (s == EG_OK)
+        s = eg_experiment_run(e, &how, folder, &stopped);
+    if (s == EG_EBUSY && held) {
+        *held = true;
+        return 0;
+    }
+    if (s != EG_OK && held && eg_run_is_finished(folder))
+        return 0; /* by another process, between the look and the lock */
+    if (folders->n_run++ == 0)
+        folders->since = since;
+    if (s != EG_OK)
         return eg_cli_failed();
     if (stopped) {
         screen_stopped(&shown, folder);
@@ -76,7 +81,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e, uint64
     return 0;
 }
 
-static int run_add(runner_folders *folders, const char *path)
+int runner_add(runner_folders *folders, const char *path)
 {
     if (folders->n == folders->cap) {
         size_t cap = folders->cap ? 2 * folders->cap : 16;
@@ -96,9 +101,8 @@ static int run_add(runner_folders *folders, const char *path)
     return 0;
 }
 
-/* One run with one seed. */
-static int run_one(const runner_options *o, const eg_experiment *e, uint64_t seed,
-                   runner_folders *folders)
+int runner_one(const runner_options *o, const eg_experiment *e, uint64_t seed,
+               runner_folders *folders, bool *held)
 {
     char folder[512] = "";
     if (eg_experiment_folder(e, o->out, seed, folder) != EG_OK)
@@ -107,26 +111,36 @@ static int run_one(const runner_options *o, const eg_experiment *e, uint64_t see
     if (resume && eg_run_is_finished(folder)) {
         screen shown = run_screen(o, e, seed);
         screen_finished(&shown, folder);
-        return run_add(folders, folder);
+        return 0;
     }
-    int code = run_carry_out(o, e, seed, resume, NULL, folder, folders);
-    return code ? code : run_add(folders, folder);
+    if (held && eg_run_is_busy(folder)) { /* before its data is read */
+        *held = true;
+        return 0;
+    }
+    return run_carry_out(o, e, &(eg_run_how){.seed = seed, .resume = resume}, folder, folders,
+                         held);
 }
 
 int runner_run(const runner_options *o, const runner_source *source, runner_folders *folders)
 {
+    char path[512];
     int code = 0;
-    if (!source->file && source->n_runs == 0)
-        return run_add(folders, source->path);
     if (!source->file) {
-        char path[512];
-        code =
-            run_carry_out(o, source->runs[0], source->seed, true, source->path, path, folders);
-        return code ? code : run_add(folders, path);
+        code = run_carry_out(
+            o, source->runs[0],
+            &(eg_run_how){.seed = source->seed, .resume = true, .folder = source->path}, path,
+            folders, NULL);
+        return code ? code : runner_add(folders, path);
     }
     for (size_t i = 0; i < source->n_runs; i++)
-        for (size_t k = 0; k < o->n_seeds && code == 0; k++)
-            code = run_one(o, source->runs[i], o->seeds[k], folders);
+        for (size_t k = 0; k < o->n_seeds && code == 0; k++) {
+            code = runner_one(o, source->runs[i], o->seeds[k], folders, NULL);
+            if (code == 0 &&
+                eg_experiment_folder(source->runs[i], o->out, o->seeds[k], path) != EG_OK)
+                code = eg_cli_failed();
+            if (code == 0)
+                code = runner_add(folders, path);
+        }
     return code;
 }
 

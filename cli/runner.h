@@ -32,6 +32,9 @@ typedef struct runner_options {
     size_t n_seeds;
     bool seeded; /* a seed was given */
     int workers;
+    int jobs;               /* compare's: runs side by side; 0: one after the other */
+    size_t share, n_shares; /* compare's: which of so many shares, from 1; 0: all */
+    bool beside;            /* other processes show their progress on the same screen */
     bool resume, force, quiet, json;
     const char *transport; /* NULL: the usual one */
     bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
@@ -52,10 +55,18 @@ int runner_parse(int argc, char **argv, runner_options *o);
  */
 int runner_check(runner_options *o);
 void runner_options_free(runner_options *o);
-/* Carries out a source: all runs and seeds of a file, or the run of a folder that goes on;
- * folders grow. What is there and finished is not run again, what was stopped goes on. For
- * compare a folder is only added. 0, or the exit code. */
+/* Carries out a source of `run`: all runs and seeds of a file, or the run of a folder that goes
+ * on; folders grow. What is there and finished is not run again; with --resume, what was
+ * stopped goes on. 0, or the exit code. */
 int runner_run(const runner_options *o, const runner_source *source, runner_folders *folders);
+/* Carries out one run, unless it is finished. *held: another process is at it, and nothing was
+ * done; held may be NULL, and this is a failure then. */
+int runner_one(const runner_options *o, const eg_experiment *e, uint64_t seed,
+               runner_folders *folders, bool *held);
+/* Carries out all that is missing, for compare, in some order, beside others that may do the
+ * same at the moment; folders are all there are, in the order of the files. */
+int runner_sweep(const runner_options *o, runner_folders *folders);
+int runner_add(runner_folders *folders, const char *path);
 void runner_free(runner_folders *folders);
 /* Says how long the runs took that were carried out, if there were several. */
 void runner_say_total(const runner_options *o, const runner_folders *folders);

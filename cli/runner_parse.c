@@ -81,9 +81,32 @@ static int run_parse_seeds(const char *value, runner_options *o)
     return code;
 }
 
-static int run_parse_value(const char *name, const char *value, runner_options *o)
+/* "K/N". */
+static int run_parse_share(const char *value, runner_options *o)
 {
     char *end;
+    unsigned long k = strtoul(value, &end, 10), n = 0;
+    if (end > value && *end == '/')
+        n = strtoul(end + 1, &end, 10);
+    if (*value < '0' || *value > '9' || *end || k < 1 || k > n || n > RUN_MOST_SEEDS)
+        return eg_cli_usage(o->verb, "'%s' is no share K/N with K from 1 to N", value);
+    o->share = k, o->n_shares = n;
+    return 0;
+}
+
+/* A number from 1 to 64. */
+static int run_parse_count(const char *value, const char *of, const runner_options *o, int *out)
+{
+    char *end;
+    long n = strtol(value, &end, 10);
+    if (n < 1 || n > 64 || *end)
+        return eg_cli_usage(o->verb, "'%s' is no number of %s from 1 to 64", value, of);
+    *out = (int)n;
+    return 0;
+}
+
+static int run_parse_value(const char *name, const char *value, runner_options *o)
+{
     if (strcmp(name, "--only") == 0) {
         if (o->n_only == RUNNER_MAX)
             return eg_cli_usage(o->verb, "there are more than %d --only", RUNNER_MAX);
@@ -101,10 +124,11 @@ static int run_parse_value(const char *name, const char *value, runner_options *
             return eg_cli_usage(o->verb, "there are more than %d --set", RUNNER_MAX);
         o->sets[o->n_sets++] = value;
     } else if (strcmp(name, "--workers") == 0) {
-        long n = strtol(value, &end, 10);
-        if (n < 1 || n > 64 || *end)
-            return eg_cli_usage(o->verb, "'%s' is no number of workers from 1 to 64", value);
-        o->workers = (int)n;
+        return run_parse_count(value, "workers", o, &o->workers);
+    } else if (strcmp(name, "--jobs") == 0) {
+        return run_parse_count(value, "jobs", o, &o->jobs);
+    } else if (strcmp(name, "--share") == 0) {
+        return run_parse_share(value, o);
     } else if (strcmp(name, "--sort") == 0) {
         o->table.sort = value;
         eg_status s = eg_compare_check(&o->table);
@@ -201,13 +225,15 @@ static int run_find(runner_source *source)
 }
 
 static const char *const run_values[] = {
-    "--tensorboard", "--only",    "--out", "--data-dir",  "--set",  "--seed",
-    "--seeds",       "--workers", "--isa", "--transport", "--sort", "--against"};
+    "--tensorboard", "--only", "--out",       "--data-dir", "--set",     "--seed", "--seeds",
+    "--workers",     "--isa",  "--transport", "--sort",     "--against", "--jobs", "--share"};
 
-/* The last two are compare's alone. */
+enum { RUN_COMPARES = 4 }; /* the last ones are compare's alone */
+
 static size_t run_n_values(const runner_options *o)
 {
-    return sizeof run_values / sizeof *run_values - (strcmp(o->verb, "compare") != 0 ? 2 : 0);
+    return sizeof run_values / sizeof *run_values -
+           (strcmp(o->verb, "compare") == 0 ? 0 : RUN_COMPARES);
 }
 
 static int run_unknown_option(const runner_options *o, const char *word)

@@ -32,13 +32,14 @@ static void stop_say(const char *text)
     (void)put; /* there is nobody else to tell */
 }
 
-static void *stop_wait(void *unused)
+static void *stop_wait(void *says)
 {
-    (void)unused;
     sigset_t both = stop_signals();
     for (int number; sigwait(&both, &number) == 0;) {
         if (atomic_exchange(&stop_flag, true))
             _exit(128 + number); /* checkpoints are whole or absent at any moment */
+        if (!says)
+            continue;
         if (isatty(STDERR_FILENO))
             stop_say("\n"); /* after the bar, and the terminal's ^C */
         stop_say("engram: stopping after this round; once more stops at once\n");
@@ -46,7 +47,7 @@ static void *stop_wait(void *unused)
     return NULL;
 }
 
-eg_status stop_watch(void)
+eg_status stop_watch(bool says)
 {
     static bool watching;
     sigset_t both = stop_signals();
@@ -58,7 +59,7 @@ eg_status stop_watch(void)
      * not reach sigwait. */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    int wrong = pthread_create(&waiter, NULL, stop_wait, NULL);
+    int wrong = pthread_create(&waiter, NULL, stop_wait, says ? &stop_flag : NULL);
     if (wrong)
         return eg_fail(EG_ENOMEM, "no thread to wait for Ctrl-C: %s", strerror(wrong));
     pthread_detach(waiter);

@@ -6,10 +6,10 @@
 
 #include <engram/base.h>
 
-/* From here on SIGINT and SIGTERM are requests to stop. Call it before there are any other
- * threads, which inherit what it sets; calls after the first do nothing. EG_ENOMEM: there is no
- * thread to wait for them. */
-eg_status stop_watch(void);
+/* From here on SIGINT and SIGTERM are requests to stop; says: each is confirmed on stderr. Call
+ * it before there are any other threads, which inherit what it sets; calls after the first do
+ * nothing. EG_ENOMEM: there is no thread to wait for them. */
+eg_status stop_watch(bool says);
 
 /* True once a stop was asked for. Any thread may call it. */
 bool stop_asked(void);

@@ -40,7 +40,12 @@ const eg_verb eg_verbs[] = {
      "  --json            progress as one JSON object a line\n"},
     {"compare", eg_verb_compare, "engram compare FILE|NAME|RUN... [options]\n",
      "run what is missing and print the table",
-     "Runs that are finished are read, those that were stopped go on.\n\n" VERBS_RUN_OPTIONS
+     "Runs that are finished are read, those that were stopped go on. A run that another\n"
+     "process carries out at the moment is left to it, and waited for at the "
+     "end.\n\n" VERBS_RUN_OPTIONS
+     "  --jobs N          N runs side by side, each with a share of the cores; no result\n"
+     "                    changes\n"
+     "  --share K/N       every N-th run, from the K-th on: for a job array\n"
      "  --sort COLUMN     rows by label, seeds, acc_final, forgetting, seconds, ...: best "
      "first\n"
      "  --against LABEL   differences are to this row (the first), seed by seed, with p\n"

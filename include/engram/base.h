@@ -25,7 +25,8 @@ extern "C" {
     X(ENOENT,   "not found")                        \
     X(EIO,      "reading or writing failed")        \
     X(EFORMAT,  "data is malformed")                \
-    X(ENOTSUP,  "not supported")
+    X(ENOTSUP,  "not supported")                    \
+    X(EBUSY,    "somebody else has it")
 // clang-format on
 
 typedef enum eg_status {

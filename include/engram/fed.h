@@ -44,7 +44,8 @@ typedef struct eg_run_how {
 eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,
                                char folder[512]);
 
-/* Runs it to the end, or until progress says stop (*stopped). folder gets the run's path. */
+/* Runs it to the end, or until progress says stop (*stopped). folder gets the run's path.
+ * EG_EBUSY: another process carries it out, or has begun it since. */
 eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char folder[512],
                             bool *stopped);
 

@@ -33,6 +33,9 @@ eg_status eg_run_file(const char *folder, const char *name, char out[EG_RUN_PATH
 /* Whether the run has come to its end: its summary, which is written last, is there. */
 bool eg_run_is_finished(const char *folder);
 
+/* Whether a process carries the run out at this moment. */
+bool eg_run_is_busy(const char *folder);
+
 /* The log of a run, finished or not, read and checked. EG_ENOENT: there is none; EG_EFORMAT
  * names the line that is wrong. All that it gives is borrowed from it. */
 typedef struct eg_run_log eg_run_log;

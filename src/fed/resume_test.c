@@ -70,11 +70,13 @@ static void test_one_process_at_a_time(void **state)
     eg_run_how how = {.workers = 1, .out = folder, .progress = stop_late};
     assert_ok(eg_experiment_run(e, &how, path, &stopped));
     assert_ok(eg_run_folder_lock(path, &lock));
-    assert_fails(eg_run_folder_lock(path, &again), EG_EINVAL, "another process carries out");
+    assert_fails(eg_run_folder_lock(path, &again), EG_EBUSY, "another process carries out");
     how.resume = true, how.progress = NULL;
-    assert_fails(eg_experiment_run(e, &how, path, &stopped), EG_EINVAL,
+    assert_fails(eg_experiment_run(e, &how, path, &stopped), EG_EBUSY,
                  "another process carries out");
+    assert_true(eg_run_is_busy(path));
     close(lock);
+    assert_false(eg_run_is_busy(path));
     assert_ok(eg_experiment_run(e, &how, path, &stopped));
     assert_fails(eg_experiment_run(e, &how, path, &stopped), EG_EINVAL, "is finished");
     eg_experiment_free(e);

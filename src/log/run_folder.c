@@ -75,6 +75,17 @@ static eg_status run_create_config(const char *path, const char *config)
     return eg_file_create(path, parts, 2);
 }
 
+/* Removes a folder that run_fill has made. */
+static void run_remove(const char *folder)
+{
+    static const char *const names[] = {EG_RUN_CONFIG, EG_RUN_METRICS};
+    char path[EG_RUN_PATH];
+    for (int i = 0; i < 2; i++)
+        if (eg_run_file(folder, names[i], path) == EG_OK)
+            unlink(path);
+    rmdir(folder);
+}
+
 /* Makes a folder with config.yaml and an empty metrics.jsonl in it, on disk. */
 static eg_status run_fill(const char *folder, const char *config)
 {
@@ -89,14 +100,16 @@ static eg_status run_fill(const char *folder, const char *config)
         status = eg_file_create(paths[1], NULL, 0);
     if (status == EG_OK)
         status = eg_disk_sync(paths, 3);
-    if (status != EG_OK) {
-        for (int i = 0; i < 2 && paths[i]; i++)
-            unlink(paths[i]);
-        rmdir(folder);
-    }
+    if (status != EG_OK)
+        run_remove(folder);
     free(paths[0]);
     free(paths[1]);
     return status;
+}
+
+static eg_status run_is_there(const char *path)
+{
+    return eg_fail(EG_EBUSY, "%s: is there already; resume it or remove it", path);
 }
 
 eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder **out)
@@ -104,14 +117,19 @@ eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder 
     struct stat info;
     *out = NULL;
     if (stat(path, &info) == 0)
-        return eg_fail(EG_EINVAL, "%s: is there already; resume it or remove it", path);
+        return run_is_there(path);
     char *draft = malloc(strlen(path) + 32);
     if (!draft)
         return eg_fail(EG_ENOMEM, "%s: no memory for a path", path);
     snprintf(draft, strlen(path) + 32, "%s.%ld.tmp", path, (long)getpid());
     eg_status status = run_fill(draft, config);
-    if (status == EG_OK && rename(draft, path) != 0)
-        status = eg_file_fail(path, "the folder cannot be made");
+    if (status == EG_OK && rename(draft, path) != 0) {
+        /* Somebody else may have made it since the look. */
+        status = errno == EEXIST || errno == ENOTEMPTY
+                     ? run_is_there(path)
+                     : eg_file_fail(path, "the folder cannot be made");
+        run_remove(draft);
+    }
     free(draft);
     return status == EG_OK ? eg_run_folder_open(path, 0, out) : status;
 }
@@ -123,8 +141,19 @@ eg_status eg_run_folder_lock(const char *path, int *out)
     eg_status status = eg_disk_lock(metrics, false, out);
     free(metrics);
     if (status == EG_OK && *out < 0)
-        status = eg_fail(EG_EINVAL, "%s: another process carries out this run", path);
+        status = eg_fail(EG_EBUSY, "%s: another process carries out this run", path);
     return status;
+}
+
+bool eg_run_is_busy(const char *folder)
+{
+    char metrics[EG_RUN_PATH];
+    int lock = -1;
+    bool busy = eg_run_file(folder, EG_RUN_METRICS, metrics) == EG_OK &&
+                eg_disk_lock(metrics, false, &lock) == EG_OK && lock < 0;
+    if (lock >= 0)
+        close(lock);
+    return busy;
 }
 
 /* Reads the first `position` bytes, which must be whole events, so that damage is found before

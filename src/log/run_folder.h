@@ -19,11 +19,11 @@ eg_status eg_run_folder_path(const char *runs, const char *name, const char *lab
                              int64_t seed, const char *config_sha256, char **out);
 
 /* Makes the folder, with its configuration and no events, in one step: after a crash it is
- * there whole or not at all. EG_EINVAL: it is there already. */
+ * there whole or not at all. EG_EBUSY: it is there already. */
 eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder **out);
 
 /* Keeps other processes from carrying out the run, until *out is closed or this process ends.
- * EG_EINVAL: another one does. */
+ * EG_EBUSY: another one does. */
 eg_status eg_run_folder_lock(const char *path, int *out);
 
 /* Opens it again and cuts its events to the first `position` bytes (0: all is written

@@ -178,7 +178,7 @@ static void test_folder_is_named_and_made_once(void **state)
              *eg_commit() ? ", commit " : "", eg_commit());
     assert_file(path, "config.yaml", config);
     assert_file(path, "metrics.jsonl", "");
-    assert_fails(eg_run_folder_new(path, "", &none), EG_EINVAL, "is there already");
+    assert_fails(eg_run_folder_new(path, "", &none), EG_EBUSY, "is there already");
     assert_null(none);
     eg_run_folder_free(f);
     files_remove(dir);

@@ -218,7 +218,7 @@ static eg_status processes_hear(const eg_turn *turn, eg_message *m, eg_reply *ou
 {
     const eg_message_head *h = &m->head;
     if (h->kind != EG_MESSAGE_REPLY || h->id != turn->id || h->round != turn->round ||
-        h->status < 0 || h->status > EG_ENOTSUP)
+        h->status < 0 || h->status > EG_EBUSY)
         return eg_fail(EG_EFORMAT, "its process answered what was not asked");
     if (h->status != EG_OK)
         return eg_fail((eg_status)h->status, "%s", m->text);
