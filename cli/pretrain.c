@@ -125,7 +125,7 @@ int eg_verb_pretrain(int argc, char **argv)
         return code;
     eg_status s = pretrain_resolve(&c, &e);
     if (s == EG_OK)
-        s = stop_watch();
+        s = stop_watch(true);
     if (s == EG_OK)
         s = pretrain_carry_out(&c, e);
     eg_experiment_free(e);

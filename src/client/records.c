@@ -66,6 +66,8 @@ void eg_reply_fini(eg_reply *r)
 {
     eg_bundle_free(r->up);
     free(r->notes);
+    free(r->scores);
+    free(r->answers);
     *r = (eg_reply){0};
 }
 

@@ -257,6 +257,8 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
 {
     double since = eg_seconds();
     *out = (eg_reply){0};
+    if (turn->test)
+        return eg_worker_take_test(w, turn, out);
     w->turn = turn, w->reply = out;
     memset(w->chain.seconds, 0, sizeof w->chain.seconds);
     EG_TRY(eg_records_open(w->store, turn->id, &turn->kept, turn->committed, &w->records));

@@ -13,6 +13,37 @@
 #include "method/chain.h"
 #include "store/records.h"
 
+/* An exam: n samples of a task, the task's own classes, and those a model may answer with. */
+typedef struct eg_exam {
+    int64_t task, n, n_classes, n_allowed;
+    int64_t period; /* of the run so far: 0 before it begins */
+    bool held_out;  /* samples are training samples that were held out */
+    const int64_t *ids;
+    const int32_t *classes;
+    const int32_t *allowed; /* NULL: all */
+    bool tells;             /* of a test: what it answers is wanted */
+    int32_t *answers;       /* [n] what it answers over the allowed classes; NULL: not wanted */
+} eg_exam;
+
+/* How many are right over the allowed classes (class-IL), and among the task's own (task-IL).
+ */
+typedef struct eg_score {
+    int64_t n, right, right_in_task;
+} eg_score;
+
+/* Which model is tested: the one that is sent; the client's own, or the one sent if it has
+ * none; what the client uploaded in the turn's round, if it did. */
+typedef enum eg_tested { EG_TESTED_SENT, EG_TESTED_OWN, EG_TESTED_UPLOAD } eg_tested;
+
+/* The test of one model: exams on several tasks. Free with eg_test_fini. */
+typedef struct eg_test {
+    eg_tested model;
+    size_t n, cap;
+    eg_exam *exams; /* [n]; what they point to is the test's */
+} eg_test;
+eg_status eg_test_add(eg_test *t, const eg_exam *exam); /* copies it */
+void eg_test_fini(eg_test *t);
+
 /* What the server tells a client of its turn; the client works out the rest from the scenario.
  */
 typedef struct eg_turn {
@@ -28,6 +59,8 @@ typedef struct eg_turn {
     eg_receipt kept;       /* the version of its records that counts */
     int64_t committed;     /* and the one whose files must stay */
     const eg_bundle *down; /* "param", "state" and what parts added */
+    const eg_test *test;   /* not NULL: no client's turn, but a test; id, round, kept, committed
+                              and down say of what model */
 } eg_turn;
 
 enum { EG_MAX_NOTES = 1000 };
@@ -45,6 +78,11 @@ typedef struct eg_reply {
     double seconds, part_seconds[EG_MAX_PARTS];
     size_t n_notes, cap_notes;
     eg_note *notes;
+    size_t n_scores;
+    eg_score *scores; /* [n_scores]: of a test, by exam; none if there is no such model. Such a
+                         reply has no upload */
+    int32_t *answers; /* [n_answers]: of the exams that tell, one after the other */
+    size_t n_answers;
 } eg_reply;
 void eg_reply_fini(eg_reply *r);
 
@@ -132,26 +170,15 @@ int64_t eg_worker_joining(const eg_worker *w);      /* that join the next batch 
 uint64_t eg_worker_replay_form(const eg_worker *w); /* how many stand apart */
 void eg_worker_replay(eg_worker *w, int64_t at);    /* draws them; at: batch rows before */
 
-/* A test: n samples of a task, the task's own classes, and those a model may answer with. */
-typedef struct eg_exam {
-    int64_t task, n, n_classes, n_allowed;
-    int64_t period; /* of the run so far: 0 before it begins */
-    bool held_out;  /* samples are training samples that were held out */
-    const int64_t *ids;
-    const int32_t *classes;
-    const int32_t *allowed; /* NULL: all */
-    int32_t *answers;       /* [n] what it answers over the allowed classes; NULL: not wanted */
-} eg_exam;
-
-/* How many are right over the allowed classes (class-IL), and among the task's own (task-IL).
- */
-typedef struct eg_score {
-    int64_t n, right, right_in_task;
-} eg_score;
-
 /* test.c */
 eg_status eg_worker_open_test(eg_worker *w);
 eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
                          const eg_exam *exam, eg_score *out);
+eg_status eg_worker_take_test(eg_worker *w, const eg_turn *turn, eg_reply *out);
+
+/* The model in a record of this name; NULL, and NULL, if there is none. Borrowed like the
+ * record. What is not as long as the network's is refused. */
+eg_status eg_records_model(eg_records *of, const char *name, const eg_params *like,
+                           eg_point *out);
 
 #endif

@@ -9,47 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The model in a client's record of this name, which may be NULL. */
-static eg_status checkpoint_model(const eg_federation *f, int64_t client, const char *name,
-                                  const eg_bundle *kept, eg_point *out)
-{
-    char param[64], state[64];
-    const float *values[2] = {0};
-    *out = (eg_point){0};
-    if (!kept)
-        return EG_OK;
-    snprintf(param, sizeof param, "%s.param", name);
-    snprintf(state, sizeof state, "%s.state", name);
-    eg_status s = eg_bundle_need(kept, param, f->server.n_params, &values[0]);
-    if (s == EG_OK && f->server.n_state)
-        s = eg_bundle_need(kept, state, f->server.n_state, &values[1]);
-    out->param = (float *)(uintptr_t)values[0];
-    out->state = (float *)(uintptr_t)values[1];
-    return eg_blame(s, "client %lld", (long long)client);
-}
-
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
                             eg_point *out)
 {
-    const eg_bundle *kept;
     EG_TRY(eg_ledger_records(f->ledger, client, own));
-    EG_TRY(eg_records_get(*own, "own", &kept));
-    EG_TRY(checkpoint_model(f, client, "own", kept, out));
-    if (!kept)
+    EG_TRY(eg_blame(eg_records_model(*own, "own", eg_net_params(f->net), out), "client %lld",
+                    (long long)client));
+    if (!out->param)
         *out = (eg_point){f->param, f->state};
     return EG_OK;
 }
 
-eg_status eg_federation_uploaded(const eg_federation *f, int64_t client, int64_t round,
-                                 eg_records **own, eg_point *out)
+eg_status eg_federation_add_model(const eg_federation *f, const float *param,
+                                  const float *state, eg_bundle *to)
 {
-    const eg_bundle *kept;
-    double when = -1;
-    EG_TRY(eg_ledger_records(f->ledger, client, own));
-    EG_TRY(eg_records_get(*own, EG_UPLOADED, &kept));
-    if (kept)
-        eg_bundle_scalar_of(kept, EG_UPLOADED ".round", &when);
-    return checkpoint_model(f, client, EG_UPLOADED, (int64_t)when == round ? kept : NULL, out);
+    EG_TRY(eg_bundle_add_flat(to, "param", param, f->server.n_params));
+    return f->server.n_state ? eg_bundle_add_flat(to, "state", state, f->server.n_state)
+                             : EG_OK;
 }
 
 /* Events first, then the states, in one commit that knows how many events there were. */
@@ -67,9 +43,7 @@ static eg_status checkpoint_commit(eg_federation *f)
 
 static eg_status checkpoint_fill_model(const eg_federation *f, eg_bundle *to)
 {
-    EG_TRY(eg_bundle_add_flat(to, "param", f->param, f->server.n_params));
-    return f->server.n_state ? eg_bundle_add_flat(to, "state", f->state, f->server.n_state)
-                             : EG_OK;
+    return eg_federation_add_model(f, f->param, f->state, to);
 }
 
 static eg_status checkpoint_fill_run(const eg_federation *f, eg_bundle *to)

@@ -16,12 +16,16 @@ typedef struct evaluation {
     int64_t limit;     /* test samples a task; 0: all */
     bool met;          /* on the clients' cumulative test sets */
     bool uploads;      /* what clients uploaded */
+    bool each;         /* by client, else by task: of the global model */
     int64_t round;     /* rounds done */
     int64_t period;    /* of the run so far */
+    eg_bundle *down;   /* the global model */
     eg_point *models;  /* [clients]: the server's own of them; NULL: it has none */
     eg_score *scores;  /* [tasks], or [clients, tasks]; n < 0: not tested */
     int32_t **answers; /* [tasks] the server's on each task's test samples; NULL: not wanted */
     eg_score *held;    /* likewise, on samples held out of training; NULL: there are none */
+    int64_t n;         /* tests: tasks, or clients */
+    eg_test *tests;    /* [n]: those under way */
 } evaluation;
 
 /* Whether clients have models of their own: kept by themselves, or made by the server. */
@@ -80,10 +84,9 @@ static int64_t evaluate_held(const eg_federation *f, int64_t who, int64_t task, 
     return n;
 }
 
-/* Tests one model on one task of the server's or of a client's: on test samples, or on those
- * held out. */
-static eg_status evaluate_exam(evaluation *j, eg_worker *w, int64_t who, eg_exam exam,
-                               const eg_point *model, eg_score *out)
+/* Adds an exam on one task of the server's or of a client's: on test samples, or on those held
+ * out; none if there are no samples. */
+static eg_status evaluate_add(const evaluation *j, int64_t who, eg_exam exam, eg_test *to)
 {
     const eg_scenario *s = j->f->feed.scenario;
     int64_t room =
@@ -99,66 +102,136 @@ static eg_status evaluate_exam(evaluation *j, eg_worker *w, int64_t who, eg_exam
         exam.n = exam.held_out ? evaluate_held(j->f, who, exam.task, ids)
                                : evaluate_ids(j, who, exam.task, ids);
         exam.ids = ids;
-        out->n = -1;
+        status = exam.n ? eg_test_add(to, &exam) : EG_OK;
     }
-    if (status == EG_OK && j->answers && !exam.held_out) {
-        status = eg_alloc((size_t)exam.n, sizeof *exam.answers, &exam.answers);
-        j->answers[exam.task] = exam.answers;
-    }
-    if (status == EG_OK && exam.n)
-        status = eg_worker_test(w, model->param, model->state, &exam, out);
     free(allowed);
     free(ids);
     return status;
 }
 
-/* Both of them; at: where the scores go. */
-static eg_status evaluate_task(evaluation *j, eg_worker *w, int64_t who, int64_t task,
-                               const eg_point *model, int64_t at)
+/* Both of them. */
+static eg_status evaluate_task(const evaluation *j, int64_t who, int64_t task, eg_test *to)
 {
-    eg_exam exam = {.task = task, .period = j->period};
-    EG_TRY(evaluate_exam(j, w, who, exam, model, &j->scores[at]));
-    exam.held_out = true;
-    return j->held ? evaluate_exam(j, w, who, exam, model, &j->held[at]) : EG_OK;
+    eg_exam exam = {.task = task, .period = j->period, .tells = j->answers != NULL};
+    EG_TRY(evaluate_add(j, who, exam, to));
+    exam.held_out = true, exam.tells = false;
+    return j->held ? evaluate_add(j, who, exam, to) : EG_OK;
 }
 
-static eg_status evaluate_server(void *context, eg_worker *w, int64_t task)
+/* A client's model on its tasks. */
+static eg_status evaluate_client(const evaluation *j, int64_t client, eg_test *to)
 {
-    evaluation *j = context;
-    return evaluate_task(j, w, EG_SERVER, task, &(eg_point){j->f->param, j->f->state}, task);
-}
-
-/* The model that is tested for a client: its own, what it uploaded, or without such the global
- * one. Records must outlive it. NULL members: there is none. */
-static eg_status evaluate_model(const evaluation *j, int64_t client, eg_records **own,
-                                eg_point *out)
-{
-    eg_federation *f = j->f;
-    if (j->uploads)
-        return eg_federation_uploaded(f, client, j->round - 1, own, out);
-    if (f->agreed.all.personal)
-        return eg_federation_own(f, client, own, out);
-    *out = j->models ? j->models[client] : (eg_point){f->param, f->state};
+    const int32_t *classes;
+    for (int64_t t = 0; t < j->f->feed.n_tasks; t++)
+        if (eg_scenario_classes(j->f->feed.scenario, client, t, &classes) > 0)
+            EG_TRY(evaluate_task(j, client, t, to));
     return EG_OK;
 }
 
-/* One client's model on its tasks. */
-static eg_status evaluate_client(void *context, eg_worker *w, int64_t client)
+/* Which model test i is of. */
+static eg_tested evaluate_of(const evaluation *j)
+{
+    if (j->uploads)
+        return EG_TESTED_UPLOAD;
+    return j->each && j->f->agreed.all.personal ? EG_TESTED_OWN : EG_TESTED_SENT;
+}
+
+/* Test i as a turn: of the global model on a task, or of client i's model on all its tasks: its
+ * own, kept by itself or made by the server; what it uploaded; or the global one. */
+static eg_status evaluate_tell(void *context, int64_t i, eg_turn *out, eg_bundle **own)
 {
     evaluation *j = context;
     eg_federation *f = j->f;
-    int64_t at = client * f->feed.n_tasks;
-    eg_records *own = NULL;
-    eg_point model = {0};
-    eg_status s = evaluate_model(j, client, &own, &model);
-    for (int64_t t = 0; t < f->feed.n_tasks && s == EG_OK; t++, at++) {
-        const int32_t *classes;
-        j->scores[at].n = -1;
-        if (model.param && eg_scenario_classes(f->feed.scenario, client, t, &classes) > 0)
-            s = evaluate_task(j, w, client, t, &model, at);
+    eg_test *test = &j->tests[i];
+    *out = (eg_turn){.id = j->each ? i : EG_SERVER, .round = j->round - 1, .seed = f->seed};
+    out->test = test;
+    test->model = evaluate_of(j);
+    if (test->model != EG_TESTED_SENT)
+        out->kept = eg_ledger_receipt(f->ledger, i, &out->committed);
+    if (j->models && j->models[i].param != f->param) {
+        EG_TRY(eg_bundle_new(own));
+        EG_TRY(eg_federation_add_model(f, j->models[i].param, j->models[i].state, *own));
     }
-    eg_records_free(own);
+    return j->each ? evaluate_client(j, i, test) : evaluate_task(j, EG_SERVER, i, test);
+}
+
+/* Keeps the answers of an exam, which are the first of those left. */
+static eg_status evaluate_keep(evaluation *j, const eg_exam *exam, const int32_t *answers)
+{
+    int32_t **to = &j->answers[exam->task];
+    EG_TRY(eg_alloc((size_t)exam->n, sizeof **to, to));
+    memcpy(*to, answers, (size_t)exam->n * sizeof **to);
+    return EG_OK;
+}
+
+/* Enters the scores of test i. */
+static eg_status evaluate_mark(evaluation *j, int64_t i, const eg_reply *reply)
+{
+    eg_test *t = &j->tests[i];
+    int64_t at = j->each ? i * j->f->feed.n_tasks : 0;
+    const int32_t *answers = reply->answers;
+    for (size_t k = 0; k < t->n && k < reply->n_scores; k++) {
+        const eg_exam *e = &t->exams[k];
+        (e->held_out ? j->held : j->scores)[at + e->task] = reply->scores[k];
+        if (e->tells) {
+            EG_TRY(evaluate_keep(j, e, answers));
+            answers += e->n;
+        }
+    }
+    eg_test_fini(t);
+    return EG_OK;
+}
+
+/* Test i on a worker of this process. */
+static eg_status evaluate_here(void *context, eg_worker *w, int64_t i)
+{
+    evaluation *j = context;
+    eg_turn turn;
+    eg_bundle *own = NULL;
+    eg_reply reply = {0};
+    eg_status s = evaluate_tell(j, i, &turn, &own);
+    turn.down = own ? own : j->down;
+    if (s == EG_OK)
+        s = eg_worker_turn(w, &turn, &reply);
+    if (s == EG_OK)
+        s = evaluate_mark(j, i, &reply);
+    eg_reply_fini(&reply);
+    eg_bundle_free(own);
+    return j->each ? eg_blame(s, "client %lld", (long long)i) : s;
+}
+
+/* All tests as an exchange, where the transport shares them out. */
+static eg_status evaluate_shared(evaluation *j)
+{
+    eg_federation *f = j->f;
+    eg_job job = {.n = j->n, .down = j->down, .tell = evaluate_tell, .context = j};
+    eg_status s = f->transport->begin(f->carrier, &job);
+    for (int64_t i = 0; i < j->n && s == EG_OK; i++) {
+        eg_reply reply = {0};
+        bool lost;
+        s = f->transport->take(f->carrier, i, &reply, &lost);
+        if (s == EG_OK)
+            s = evaluate_mark(j, i, &reply);
+        eg_reply_fini(&reply);
+    }
+    f->transport->end(f->carrier);
     return s;
+}
+
+/* The global model as it is sent, and room for the tests. */
+static eg_status evaluate_begin(evaluation *j)
+{
+    EG_TRY(eg_alloc((size_t)j->n, sizeof *j->tests, &j->tests));
+    EG_TRY(eg_bundle_new(&j->down));
+    return eg_federation_add_model(j->f, j->f->param, j->f->state, j->down);
+}
+
+static eg_status evaluate_all(evaluation *j)
+{
+    j->n = j->each ? eg_scenario_n_clients(j->f->feed.scenario) : j->f->feed.n_tasks;
+    EG_TRY(evaluate_begin(j));
+    return j->f->transport->tests ? evaluate_shared(j)
+                                  : eg_server_each(&j->f->server, j->n, evaluate_here, NULL, j);
 }
 
 /* Asks for the server's models of clients, on its thread. */
@@ -180,6 +253,10 @@ static eg_status evaluate_models(evaluation *j)
 
 static void evaluate_free(evaluation *j)
 {
+    for (int64_t i = 0; j->tests && i < j->n; i++)
+        eg_test_fini(&j->tests[i]);
+    free(j->tests);
+    eg_bundle_free(j->down);
     for (int64_t t = 0; j->answers && t < j->f->feed.n_tasks; t++)
         free(j->answers[t]);
     free(j->answers);
@@ -193,7 +270,13 @@ static eg_status evaluate_alloc(evaluation *j, int64_t n_who, bool validates)
 {
     size_t n = (size_t)(n_who * j->f->feed.n_tasks);
     EG_TRY(eg_alloc(n, sizeof *j->scores, &j->scores));
-    return validates ? eg_alloc(n, sizeof *j->held, &j->held) : EG_OK;
+    if (validates)
+        EG_TRY(eg_alloc(n, sizeof *j->held, &j->held));
+    for (size_t i = 0; i < n; i++)
+        j->scores[i].n = -1;
+    for (size_t i = 0; validates && i < n; i++)
+        j->held[i].n = -1;
+    return EG_OK;
 }
 
 static int64_t evaluate_period(const eg_federation *f, int64_t round)
@@ -278,16 +361,17 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
 {
     bool own = evaluate_has_own(f);
     int64_t n_who = own ? eg_scenario_n_clients(f->feed.scenario) : 1;
-    evaluation j = {
-        .f = f, .limit = full ? 0 : f->e->eval.samples, .period = evaluate_period(f, round)};
+    evaluation j = {.f = f,
+                    .limit = full ? 0 : f->e->eval.samples,
+                    .each = own,
+                    .period = evaluate_period(f, round)};
     eg_status s = evaluate_alloc(&j, n_who, f->e->data.validation > 0);
     if (s == EG_OK && task_end && full && !own)
         s = eg_alloc((size_t)f->feed.n_tasks, sizeof *j.answers, &j.answers);
     if (s == EG_OK)
         s = evaluate_models(&j);
     if (s == EG_OK)
-        s = own ? eg_server_each(&f->server, n_who, evaluate_client, NULL, &j)
-                : eg_server_each(&f->server, f->feed.n_tasks, evaluate_server, NULL, &j);
+        s = evaluate_all(&j);
     double sum = 0;
     for (int64_t who = 0; who < n_who && s == EG_OK; who++) {
         sum += evaluate_mean(f, j.scores + who * f->feed.n_tasks, round);
@@ -321,13 +405,16 @@ static bool evaluate_was_tested(const evaluation *j, int64_t client)
 eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round)
 {
     int64_t n_clients = eg_scenario_n_clients(f->feed.scenario);
-    evaluation j = {
-        .f = f, .uploads = true, .round = round, .period = evaluate_period(f, round)};
+    evaluation j = {.f = f,
+                    .uploads = true,
+                    .each = true,
+                    .round = round,
+                    .period = evaluate_period(f, round)};
     if (!eg_worker_tests_uploads(f->e, f->feed.scenario, &f->agreed, round - 1))
         return EG_OK;
     eg_status s = evaluate_alloc(&j, n_clients, false);
     if (s == EG_OK)
-        s = eg_server_each(&f->server, n_clients, evaluate_client, NULL, &j);
+        s = evaluate_all(&j);
     for (int64_t who = 0; who < n_clients && s == EG_OK; who++)
         if (evaluate_was_tested(&j, who))
             s = evaluate_log(
@@ -342,12 +429,12 @@ eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_
 {
     int64_t n_clients = eg_scenario_n_clients(f->feed.scenario);
     bool own = evaluate_has_own(f); /* else the global model is validated by itself */
-    evaluation j = {.f = f, .met = true};
+    evaluation j = {.f = f, .met = true, .each = true};
     eg_status s = evaluate_alloc(&j, n_clients, own && f->e->data.validation > 0);
     if (s == EG_OK)
         s = evaluate_models(&j);
     if (s == EG_OK)
-        s = eg_server_each(&f->server, n_clients, evaluate_client, NULL, &j);
+        s = evaluate_all(&j);
     for (int64_t who = 0; who < n_clients && s == EG_OK; who++) {
         int64_t met = eg_cursor_samples(f->cursor, who);
         if (met > 0)

@@ -119,15 +119,15 @@ eg_status eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
 eg_status eg_federation_checkpoint(eg_federation *f);
 eg_status eg_federation_resume(eg_federation *f, bool force);
 
+/* Adds a model to what is sent or kept. */
+eg_status eg_federation_add_model(const eg_federation *f, const float *param,
+                                  const float *state, eg_bundle *to);
+
 /* A client's own model, if models are personal and it has one, else the global one. In a
  * simulation its records are within reach; *own must outlive what points into it: free it with
  * eg_records_free. */
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
                             eg_point *out);
-/* Likewise what a client uploaded in a round, if uploads are tested behind it; NULL members: it
- * was not there. */
-eg_status eg_federation_uploaded(const eg_federation *f, int64_t client, int64_t round,
-                                 eg_records **own, eg_point *out);
 
 /* What the run took so far; into a checkpoint and back; and the end event that says so. */
 eg_spent eg_federation_spent(const eg_federation *f);

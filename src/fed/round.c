@@ -30,14 +30,6 @@ static bool round_syncs(const eg_federation *f, int64_t round)
     return round % f->e->server.interval == 0;
 }
 
-static eg_status round_add_model(const eg_federation *f, const float *param, const float *state,
-                                 eg_bundle *to)
-{
-    EG_TRY(eg_bundle_add_flat(to, "param", param, f->server.n_params));
-    return f->server.n_state ? eg_bundle_add_flat(to, "state", state, f->server.n_state)
-                             : EG_OK;
-}
-
 /* What all clients are sent: the global model, and what parts add. */
 static eg_status round_send(round_state *r)
 {
@@ -45,7 +37,7 @@ static eg_status round_send(round_state *r)
     eg_bundle_free(r->down);
     r->down = NULL;
     EG_TRY(eg_bundle_new(&r->down));
-    EG_TRY(round_add_model(f, f->param, f->state, r->down));
+    EG_TRY(eg_federation_add_model(f, f->param, f->state, r->down));
     return eg_chain_send(&f->chain, &f->server, r->exchange, r->down);
 }
 
@@ -60,7 +52,7 @@ static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
         return EG_OK;
     EG_TRY(eg_bundle_new(own));
     if (has)
-        EG_TRY(round_add_model(f, param, state, *own));
+        EG_TRY(eg_federation_add_model(f, param, state, *own));
     return eg_chain_send_one(&f->chain, &f->server, r->selected[i], *own);
 }
 

@@ -36,6 +36,7 @@ typedef struct eg_job {
 
 typedef struct eg_transport {
     eg_component component; /* without options */
+    bool tests;             /* tests are shared out as turns; else the server's workers test */
     /* Before there are threads; what is borrowed outlives it. */
     eg_status (*open)(void *self, const eg_site *site);
     eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
