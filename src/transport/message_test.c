@@ -132,9 +132,114 @@ static void test_a_turn_comes_back_from_its_head(void **state)
                           .committed = 3};
     eg_message m = {0};
     eg_turn back;
-    eg_message_of_turn(&turn, &m);
-    eg_message_to_turn(&m, &back);
+    eg_test test = {0};
+    assert_ok(eg_message_of_turn(&turn, CLASSES, &m));
+    assert_ok(eg_message_to_turn(&m, &back, &test));
     assert_memory_equal(&back, &turn, sizeof turn);
+    m.head.kind = EG_MESSAGE_REPLY;
+    assert_fails(eg_message_to_turn(&m, &back, &test), EG_EFORMAT, "no such turn");
+}
+
+static const eg_exam exams[] = {
+    {.task = 2,
+     .n = 3,
+     .n_classes = 2,
+     .ids = (int64_t[]){7, 5, 9},
+     .classes = (int32_t[]){0, 4}},
+    {.task = 0,
+     .n = 1,
+     .period = 1,
+     .held_out = true,
+     .n_classes = 1,
+     .n_allowed = 2,
+     .ids = (int64_t[]){8},
+     .classes = (int32_t[]){3},
+     .allowed = (int32_t[]){3, 1}},
+    {.task = 1, .n = 1, .ids = (int64_t[]){6}, .allowed = (int32_t[]){0}},
+};
+
+/* A test as bytes and back; the message has them both ways. */
+static void send_test(const eg_test *t, eg_message *m)
+{
+    const eg_bundle *const none[2] = {NULL, NULL};
+    unsigned char *bytes;
+    size_t n;
+    assert_ok(eg_message_of_turn(&(eg_turn){.id = 4, .test = t}, CLASSES, m));
+    assert_ok(eg_message_pack(m, none, &bytes, &n));
+    eg_message_end_turn(m);
+    for (size_t k = 0; k < n; k++)
+        assert_fails(eg_message_unpack(bytes, k, CLASSES, m), EG_EIO, "is gone");
+    assert_ok(eg_message_unpack(bytes, n, CLASSES, m));
+    free(bytes);
+}
+
+static void test_a_test_comes_back_from_its_bytes(void **state)
+{
+    (void)state;
+    eg_test sent = {.n = 3, .exams = (eg_exam *)(uintptr_t)exams}, got = {0};
+    static eg_message m;
+    eg_turn turn;
+    send_test(&sent, &m);
+    assert_ok(eg_message_to_turn(&m, &turn, &got));
+    assert_ptr_equal(turn.test, &got);
+    assert_int_equal(turn.id, 4);
+    assert_int_equal(got.n, 3);
+    assert_int_equal(got.exams[0].ids[2], 9);
+    assert_int_equal(got.exams[0].classes[1], 4);
+    assert_null(got.exams[0].allowed);
+    assert_true(got.exams[1].held_out);
+    assert_int_equal(got.exams[1].period, 1);
+    assert_int_equal(got.exams[1].allowed[1], 1);
+    assert_non_null(got.exams[2].allowed); /* none is allowed: not the same as all */
+    assert_int_equal(got.exams[2].n_allowed, 0);
+    eg_test_fini(&got);
+    for (uint64_t n = 1; n < m.head.n_numbers; n++) {
+        static eg_message cut;
+        cut = m;
+        cut.head.n_numbers = n;
+        if (n != 11 && n != 21) /* where an exam ends */
+            assert_fails(eg_message_to_turn(&cut, &turn, &got), EG_EFORMAT, "breaks off");
+        eg_test_fini(&got);
+    }
+    eg_message_fini(&m);
+}
+
+static eg_status put_bytes(void *context, const eg_message *m,
+                           const eg_bundle *const bundles[2])
+{
+    unsigned char *bytes;
+    size_t n;
+    EG_TRY(eg_message_pack(m, bundles, &bytes, &n));
+    eg_status s = eg_message_unpack(bytes, n, CLASSES, context);
+    free(bytes);
+    return s;
+}
+
+static void test_scores_come_back_if_they_can_be(void **state)
+{
+    (void)state;
+    static eg_message asked, answer;
+    eg_test test = {.n = 3, .exams = (eg_exam *)(uintptr_t)exams};
+    const eg_turn turn = {.id = 4, .test = &test};
+    eg_score scores[] = {{3, 2, 3}, {1, 0, 0}, {1, 1, 1}};
+    eg_reply reply = {.n_scores = 3, .scores = scores}, back = {0};
+    send_test(&test, &asked);
+    assert_ok(eg_message_answer(&asked, EG_OK, &reply, put_bytes, &answer));
+    assert_ok(eg_message_hear(&turn, &answer, &back));
+    assert_memory_equal(back.scores, scores, sizeof scores);
+    eg_reply_fini(&back);
+    answer.numbers[1] = 4;
+    assert_fails(eg_message_hear(&turn, &answer, &back), EG_EFORMAT, "4 of 3 right");
+    eg_reply_fini(&back);
+    answer.head.n_numbers = 6;
+    assert_fails(eg_message_hear(&turn, &answer, &back), EG_EFORMAT, "no scores of 3 exams");
+    eg_reply_fini(&back);
+    eg_message_fini(&answer);
+    eg_fail(EG_ENOMEM, "no memory");
+    assert_ok(eg_message_answer(&asked, EG_ENOMEM, &back, put_bytes, &answer));
+    assert_fails(eg_message_hear(&turn, &answer, &back), EG_ENOMEM, "no memory");
+    eg_message_fini(&answer);
+    eg_message_fini(&asked);
 }
 
 static void test_what_a_turn_took_must_make_sense(void **state)
@@ -166,6 +271,8 @@ int main(void)
         cmocka_unit_test(test_wrong_heads_are_refused),
         cmocka_unit_test(test_a_message_cut_anywhere_is_refused),
         cmocka_unit_test(test_a_turn_comes_back_from_its_head),
+        cmocka_unit_test(test_a_test_comes_back_from_its_bytes),
+        cmocka_unit_test(test_scores_come_back_if_they_can_be),
         cmocka_unit_test(test_what_a_turn_took_must_make_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,15 +54,26 @@ typedef struct child {
 static eg_status child_turn(child *c, const eg_message *m, eg_reply *out)
 {
     eg_turn turn;
+    eg_test test = {0};
     if (c->opened != EG_OK)
         return eg_fail(c->opened, "%s", c->why);
-    if (!c->down || m->head.kind != EG_MESSAGE_TURN || m->head.exchange < 0)
+    if (!c->down)
         return eg_fail(EG_EFORMAT, "there is no such turn");
-    eg_message_to_turn(m, &turn);
+    eg_status s = eg_message_to_turn(m, &turn, &test);
     if (m->bundles[0])
         eg_bundle_rest_on(m->bundles[0], c->down);
     turn.down = m->bundles[0] ? m->bundles[0] : c->down;
-    return eg_worker_turn(&c->worker, &turn, out);
+    if (s == EG_OK)
+        s = eg_worker_turn(&c->worker, &turn, out);
+    eg_test_fini(&test);
+    return s;
+}
+
+static eg_status child_put(void *context, const eg_message *m,
+                           const eg_bundle *const bundles[2])
+{
+    const child *c = context;
+    return eg_message_send(c->socket, m, bundles);
 }
 
 /* Answers one message; a download has no answer. */
@@ -74,22 +85,8 @@ static eg_status child_answer(child *c, eg_message *m)
         m->bundles[0] = NULL;
         return EG_OK;
     }
-    static eg_message answer; /* in the child alone */
     eg_reply reply = {0};
-    eg_bundle *took = NULL;
-    eg_status s = child_turn(c, m, &reply);
-    if (s == EG_OK)
-        s = eg_message_of_reply(&reply, &took);
-    answer = (eg_message){.head = m->head};
-    answer.head.kind = EG_MESSAGE_REPLY;
-    answer.head.status = s;
-    answer.head.n_met = 0;
-    answer.head.kept = reply.kept;
-    if (s != EG_OK)
-        strncpy(answer.text, eg_error(), EG_MESSAGE_TEXT - 1);
-    const eg_bundle *const both[2] = {s == EG_OK ? reply.up : NULL, took};
-    s = eg_message_send(c->socket, &answer, both);
-    eg_bundle_free(took);
+    eg_status s = eg_message_answer(m, child_turn(c, m, &reply), &reply, child_put, c);
     eg_reply_fini(&reply);
     return s;
 }
@@ -205,30 +202,11 @@ static eg_status processes_tell(processes *p, processes_child *c, const eg_turn 
     if (!c->told)
         EG_TRY(eg_message_send(c->socket, m, down));
     c->told = true;
-    eg_message_of_turn(turn, m);
-    m->head.n_met = turn->met ? processes_n_classes(&p->site) : 0;
-    m->met = (uint8_t *)(uintptr_t)turn->met; /* only read */
-    eg_status s = eg_message_send(c->socket, m, one);
-    m->met = NULL;
+    eg_status s = eg_message_of_turn(turn, processes_n_classes(&p->site), m);
+    if (s == EG_OK)
+        s = eg_message_send(c->socket, m, one);
+    eg_message_end_turn(m);
     return s;
-}
-
-/* Takes an answer apart; the message is emptied. */
-static eg_status processes_hear(const eg_turn *turn, eg_message *m, eg_reply *out)
-{
-    const eg_message_head *h = &m->head;
-    if (h->kind != EG_MESSAGE_REPLY || h->id != turn->id || h->round != turn->round ||
-        h->status < 0 || h->status > EG_EBUSY)
-        return eg_fail(EG_EFORMAT, "its process answered what was not asked");
-    if (h->status != EG_OK)
-        return eg_fail((eg_status)h->status, "%s", m->text);
-    if (!m->bundles[0] || !m->bundles[1])
-        return eg_fail(EG_EFORMAT, "its process left something out of its answer");
-    EG_TRY(eg_message_to_reply(m->bundles[1], out));
-    out->kept = h->kept;
-    out->up = m->bundles[0];
-    m->bundles[0] = NULL;
-    return EG_OK;
 }
 
 static eg_status processes_carry(void *self, int thread, const eg_turn *turn,
@@ -245,7 +223,7 @@ static eg_status processes_carry(void *self, int thread, const eg_turn *turn,
     if (s == EG_EIO)
         s = processes_ended(c);
     if (s == EG_OK)
-        s = processes_hear(turn, m, out);
+        s = eg_message_hear(turn, m, out);
     eg_message_fini(m);
     free(m);
     if (s != EG_OK)
