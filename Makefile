@@ -32,7 +32,7 @@ install: ## put program, library and experiments under PREFIX, /usr/local
 	cmake --install build/release --prefix $(PREFIX) >build/install.log
 
 test: ## run every fast test, plain and under sanitizers, and tools/check
-	tools/setup build check chromium
+	tools/setup build check chromium mpi
 	$(call build,release)
 	$(call build,asan)
 	$(call ctest,release,fast)
@@ -40,7 +40,7 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/check
 
 test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer and the fuzzers
-	tools/setup build check fuzz slow
+	tools/setup build check fuzz mpi slow
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)

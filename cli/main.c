@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli.h"
+#include "ranks.h"
 
 #include <engram/suggest.h>
 
@@ -14,18 +15,20 @@
 
 int eg_cli_failed(void)
 {
-    fprintf(stderr, "engram: %s\n", eg_error());
+    if (!ranks_say(eg_error()))
+        fprintf(stderr, "engram: %s\n", eg_error());
     return 1;
 }
 
 int eg_cli_usage(const char *verb, const char *format, ...)
 {
+    char text[2048];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "engram %s: ", verb);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "; see 'engram help %s'\n", verb);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (!ranks_say(text))
+        fprintf(stderr, "engram %s: %s; see 'engram help %s'\n", verb, text, verb);
     return 2;
 }
 

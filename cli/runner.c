@@ -3,6 +3,7 @@
  */
 #include "runner.h"
 #include "cli.h"
+#include "ranks.h"
 #include "screen.h"
 #include "stop.h"
 
@@ -34,9 +35,16 @@ static void run_write_page(const char *folder)
         fprintf(stderr, "engram: no report: %s\n", eg_error());
 }
 
+/* Whether stdout is a terminal; what mpirun gives to a rank looks like one and may be a file.
+ */
+static bool run_on_terminal(void)
+{
+    return isatty(STDOUT_FILENO) && !ranks_cluster();
+}
+
 static screen_form run_form(const runner_options *o)
 {
-    screen_form form = isatty(STDOUT_FILENO) && !o->beside ? SCREEN_BAR : SCREEN_LINES;
+    screen_form form = run_on_terminal() && !o->beside ? SCREEN_BAR : SCREEN_LINES;
     return o->json ? SCREEN_JSON : o->quiet ? SCREEN_QUIET : form;
 }
 
@@ -57,8 +65,12 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e,
     how.transport = o->transport, how.force = o->force;
     how.progress = run_show, how.pretraining = run_show_pretraining, how.say = screen_say;
     how.context = &shown;
+    how.cluster = o->beside ? NULL : ranks_cluster();
     bool stopped = false;
     double since = eg_seconds();
+    int code = how.cluster ? ranks_run(o, e, how.seed) : 0;
+    if (code)
+        return code;
     eg_status s = stop_watch(!o->beside);
     if (s == EG_OK)
         s = eg_experiment_run(e, &how, folder, &stopped);
@@ -144,6 +156,23 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
     return code;
 }
 
+int runner_verb(runner_options *o, int argc, char **argv,
+                int (*all)(runner_options *o, runner_folders *folders))
+{
+    runner_folders folders = {0};
+    int code = ranks_open(argc, argv);
+    if (code)
+        return code;
+    code = runner_parse(argc, argv, o);
+    if (code == 0)
+        code = runner_check(o);
+    if (code == 0)
+        code = ranks_follows() ? ranks_follow(o) : all(o, &folders);
+    runner_free(&folders);
+    runner_options_free(o);
+    return ranks_close(code);
+}
+
 void runner_free(runner_folders *folders)
 {
     for (size_t i = 0; i < folders->n; i++)
@@ -187,8 +216,8 @@ int runner_compare(const runner_options *o, const eg_experiment_file *file,
     char *table = NULL, page[EG_RUN_PATH];
     const char *const *paths = (const char *const *)folders->paths;
     eg_compare_how how = o->table;
-    how.width = isatty(STDOUT_FILENO) ? screen_width() : 0;
-    how.colour = screen_has_colour();
+    how.width = run_on_terminal() ? screen_width() : 0;
+    how.colour = run_on_terminal() && screen_has_colour();
     const eg_published *published = file ? eg_experiment_file_published(file, &n) : NULL;
     eg_status s = eg_compare_print(paths, folders->n, published, n, &how, &table);
     if (s == EG_OK)

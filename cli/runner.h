@@ -34,7 +34,7 @@ typedef struct runner_options {
     int workers;
     int jobs;               /* compare's: runs side by side; 0: one after the other */
     size_t share, n_shares; /* compare's: which of so many shares, from 1; 0: all */
-    bool beside;            /* other processes show their progress on the same screen */
+    bool beside; /* others do the same beside this process: runs are its own, no bar */
     bool resume, force, quiet, json;
     const char *transport; /* NULL: the usual one */
     bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
@@ -49,6 +49,10 @@ typedef struct runner_folders {
     double since; /* eg_seconds() when the first of these began */
 } runner_folders;
 
+/* A verb from its words to its exit code: what is asked for is checked, then `all` is called,
+ * or, on a rank that follows, what rank 0 orders is done. */
+int runner_verb(runner_options *o, int argc, char **argv,
+                int (*all)(runner_options *o, runner_folders *folders));
 /* 0, or the exit code after saying what is wrong. */
 int runner_parse(int argc, char **argv, runner_options *o);
 /* Reads every file, run and setting, each once, so that a mistake shows before anything trains.
@@ -66,6 +70,8 @@ int runner_one(const runner_options *o, const eg_experiment *e, uint64_t seed,
 /* Carries out all that is missing, for compare, in some order, beside others that may do the
  * same at the moment; folders are all there are, in the order of the files. */
 int runner_sweep(const runner_options *o, runner_folders *folders);
+/* On a rank that follows: carries out what is free of a sweep, from number `first` on. */
+int runner_help(const runner_options *o, size_t first);
 int runner_add(runner_folders *folders, const char *path);
 void runner_free(runner_folders *folders);
 /* Says how long the runs took that were carried out, if there were several. */

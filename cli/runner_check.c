@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli.h"
+#include "ranks.h"
 #include "runner.h"
 
 #include <engram/suggest.h>
@@ -43,7 +44,7 @@ static bool check_may_want(const runner_options *o, const char *sweep)
 /* Without --resume no run may be there yet. */
 static eg_status check_is_new(const runner_options *o, const char *file, const eg_experiment *e)
 {
-    if (o->reuse || o->resume)
+    if (o->reuse || o->resume || ranks_follows())
         return EG_OK;
     for (size_t k = 0; k < o->n_seeds; k++) {
         char folder[512];

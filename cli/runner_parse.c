@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli.h"
+#include "ranks.h"
 #include "runner.h"
 
 #include <engram/graph.h>
@@ -174,6 +175,8 @@ static bool run_parse_flag(const char *name, runner_options *o)
         o->force = true;
     else if (strcmp(name, "--wire") == 0)
         o->transport = "processes";
+    else if (strcmp(name, "--mpi") == 0)
+        o->transport = "mpi";
     else if (!compare && strcmp(name, "--json") == 0)
         o->json = true;
     else if (!compare && strcmp(name, "--resume") == 0)
@@ -238,9 +241,9 @@ static size_t run_n_values(const runner_options *o)
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {
-    static const char *const flags[] = {"--quiet",  "--wire",  "--json",
-                                        "--resume", "--force", "--markdown",
-                                        "--latex",  "--csv",   "--published"};
+    static const char *const flags[] = {"--quiet",  "--wire",     "--mpi",      "--json",
+                                        "--resume", "--force",    "--markdown", "--latex",
+                                        "--csv",    "--published"};
     eg_suggestion near = eg_suggest(word);
     for (size_t i = 0; i < run_n_values(o); i++)
         eg_suggest_offer(&near, run_values[i]);
@@ -274,6 +277,10 @@ int runner_parse(int argc, char **argv, runner_options *o)
         return eg_cli_usage(o->verb, "--quiet and --json exclude each other");
     if (o->force && !o->resume && !o->reuse)
         return eg_cli_usage(o->verb, "--force is for runs that go on: it takes --resume");
+    o->quiet |= o->table.form != EG_COMPARE_TEXT; /* nothing but the table on stdout */
+    if (ranks_cluster() && (o->jobs > 1 || (o->transport && strcmp(o->transport, "mpi") != 0)))
+        return eg_cli_usage(o->verb, "mpirun and %s exclude each other",
+                            o->jobs > 1 ? "--jobs" : "another transport than mpi");
     if (!o->n_sources)
         return eg_cli_usage(o->verb, "an experiment file is needed");
     int code = o->seeded ? 0 : run_add_seeds(o, 0, 0, "0");

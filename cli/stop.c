@@ -1,10 +1,10 @@
-/* stop.c - waits for SIGINT and SIGTERM in a thread that does nothing else.
+/* stop.c - waits for SIGINT, SIGTERM and SIGUSR1 in a thread that does nothing else.
  * SPDX-License-Identifier: Apache-2.0
  *
  * No handler is set, since none may run on a thread that computes: oneDNN's generated code uses
  * the stack pointer for its workspace on the heap, and the kernel would write the handler's
- * frame over what lies below it. Every thread has both signals blocked; one takes them with
- * sigwait.
+ * frame over what lies below it. Every thread has these signals blocked; one takes them with
+ * sigwait. SIGUSR1 is what mpirun passes on to its ranks without ending them soon after.
  */
 #include "stop.h"
 
@@ -15,14 +15,16 @@
 #include <unistd.h>
 
 static atomic_bool stop_flag; /* set by the waiting thread alone */
+static atomic_bool stop_deaf;
 
 static sigset_t stop_signals(void)
 {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGINT);
-    sigaddset(&both, SIGTERM);
-    return both;
+    sigset_t all;
+    sigemptyset(&all);
+    sigaddset(&all, SIGINT);
+    sigaddset(&all, SIGTERM);
+    sigaddset(&all, SIGUSR1);
+    return all;
 }
 
 /* Straight to the descriptor: a process forked at this moment must find no lock of ours. */
@@ -34,8 +36,10 @@ static void stop_say(const char *text)
 
 static void *stop_wait(void *says)
 {
-    sigset_t both = stop_signals();
-    for (int number; sigwait(&both, &number) == 0;) {
+    sigset_t all = stop_signals();
+    for (int number; sigwait(&all, &number) == 0;) {
+        if (atomic_load(&stop_deaf))
+            continue;
         if (atomic_exchange(&stop_flag, true))
             _exit(128 + number); /* checkpoints are whole or absent at any moment */
         if (!says)
@@ -50,21 +54,27 @@ static void *stop_wait(void *says)
 eg_status stop_watch(bool says)
 {
     static bool watching;
-    sigset_t both = stop_signals();
+    sigset_t all = stop_signals();
     pthread_t waiter;
     if (watching)
         return EG_OK;
-    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
     /* A shell starts what is in the background with Ctrl-C ignored, and an ignored signal need
      * not reach sigwait. */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    signal(SIGUSR1, SIG_DFL);
     int wrong = pthread_create(&waiter, NULL, stop_wait, says ? &stop_flag : NULL);
     if (wrong)
         return eg_fail(EG_ENOMEM, "no thread to wait for Ctrl-C: %s", strerror(wrong));
     pthread_detach(waiter);
     watching = true;
     return EG_OK;
+}
+
+void stop_ignore(void)
+{
+    atomic_store(&stop_deaf, true);
 }
 
 bool stop_asked(void)

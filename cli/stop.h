@@ -6,10 +6,13 @@
 
 #include <engram/base.h>
 
-/* From here on SIGINT and SIGTERM are requests to stop; says: each is confirmed on stderr. Call
- * it before there are any other threads, which inherit what it sets; calls after the first do
- * nothing. EG_ENOMEM: there is no thread to wait for them. */
+/* From here on SIGINT, SIGTERM and SIGUSR1 are requests to stop; says: each is confirmed on
+ * stderr. Call it before there are any other threads, which inherit what it sets; calls after
+ * the first do nothing. EG_ENOMEM: there is no thread to wait for them. */
 eg_status stop_watch(bool says);
+
+/* The end is near anyway: from here on nothing is said, and nothing ends at once. */
+void stop_ignore(void);
 
 /* True once a stop was asked for. Any thread may call it. */
 bool stop_asked(void);

@@ -6,6 +6,7 @@
  * know of one another.
  */
 #include "cli.h"
+#include "ranks.h"
 #include "runner.h"
 #include "stop.h"
 
@@ -180,17 +181,51 @@ static int sweep_jobs(sweep *s, size_t n_missing)
     return code ? code : joined;
 }
 
+static size_t sweep_missing(const sweep *s)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < s->n; k++)
+        n += !s->items[k].done;
+    return n;
+}
+
+int runner_help(const runner_options *o, size_t first)
+{
+    sweep s;
+    runner_options own = *o;
+    runner_folders folders = {0};
+    own.beside = true;
+    own.workers = own.workers ? own.workers : 1;
+    int code = sweep_open(&own, &folders, &s);
+    if (code == 0)
+        code = sweep_pass(&s, first);
+    free(s.items);
+    return code;
+}
+
+/* With more runs than ranks each rank carries out runs of its own; this one begins with the
+ * first. */
+static int sweep_ranks(sweep *s, runner_options *own)
+{
+    *own = *s->o;
+    own->beside = true;
+    own->workers = own->workers ? own->workers : 1;
+    s->o = own;
+    return ranks_sweep();
+}
+
 int runner_sweep(const runner_options *o, runner_folders *folders)
 {
     sweep s;
-    size_t n_missing = 0;
+    runner_options own;
     int code = sweep_open(o, folders, &s);
-    for (size_t k = 0; k < s.n && code == 0; k++)
-        n_missing += !s.items[k].done;
-    if (code == 0 && o->jobs > 1 && n_missing > 1) {
+    size_t n_missing = code ? 0 : sweep_missing(&s);
+    if (n_missing > 1 && o->jobs > 1) {
         code = sweep_jobs(&s, n_missing);
         for (size_t k = 0; k < s.n; k++)
             s.items[k].done |= eg_run_is_finished(s.items[k].folder);
+    } else if (ranks_size() > 1 && n_missing > (size_t)ranks_size()) {
+        code = sweep_ranks(&s, &own);
     }
     if (code == 0)
         code = sweep_pass(&s, 0);

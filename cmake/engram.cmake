@@ -57,3 +57,14 @@ add_executable(engram_cli ${sources})
 set_target_properties(engram_cli PROPERTIES OUTPUT_NAME engram)
 target_compile_definitions(engram_cli PRIVATE ENGRAM_TOOLS="${PROJECT_SOURCE_DIR}/tools")
 target_link_libraries(engram_cli PRIVATE engram)
+
+# The module that speaks MPI, where Open MPI is installed. The program opens it when mpirun has
+# started it, and links nothing of it.
+find_package(MPI QUIET COMPONENTS C)
+if(MPI_C_FOUND)
+  add_library(engram_mpi MODULE src/transport/module/engram_mpi.c)
+  set_target_properties(engram_mpi PROPERTIES PREFIX "")
+  target_include_directories(engram_mpi PRIVATE src)
+  target_link_libraries(engram_mpi PRIVATE MPI::MPI_C)
+  add_dependencies(engram_cli engram_mpi)
+endif()

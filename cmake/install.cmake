@@ -10,6 +10,9 @@ include(CMakePackageConfigHelpers)
 write_basic_package_version_file(engramConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
 install(TARGETS engram_cli engram engram_shared)
+if(TARGET engram_mpi)
+  install(TARGETS engram_mpi LIBRARY DESTINATION lib/engram) # where the program looks for it
+endif()
 install(FILES ${PROJECT_BINARY_DIR}/engramConfig.cmake
               ${PROJECT_BINARY_DIR}/engramConfigVersion.cmake DESTINATION ${EG_CMAKE})
 install(DIRECTORY include/engram DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -22,6 +22,7 @@
 #define EG_ENGRAM_H
 
 #include <engram/base.h>
+#include <engram/cluster.h>
 #include <engram/component.h>
 #include <engram/data.h>
 #include <engram/exchange.h>

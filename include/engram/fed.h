@@ -7,6 +7,7 @@
 #ifndef EG_FED_H
 #define EG_FED_H
 
+#include <engram/cluster.h>
 #include <engram/pretrain.h>
 
 #pragma GCC visibility push(default)
@@ -26,13 +27,14 @@ typedef struct eg_progress {
 /* How a run is carried out; nothing here changes its result. */
 typedef struct eg_run_how {
     uint64_t seed;
-    int workers;           /* 0: as many as there are cores */
+    int workers;           /* 0: as many as there are cores; of a rank: 1 */
     const char *out;       /* where run folders go; NULL: "runs" */
     const char *data_dir;  /* NULL: ENGRAM_DATA */
     bool resume;           /* continue what is there */
     bool force;            /* even with other data or another program: bits may differ */
     const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
-    const char *transport; /* of eg_transport_family; NULL: threads of this process */
+    const char *transport; /* of eg_transport_family; NULL: threads of this process, or mpi */
+    eg_cluster *cluster;   /* all its ranks carry out the run together; NULL: this process */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
     /* As those of eg_pretrain_how, before the first round. */
     bool (*pretraining)(void *context, const eg_pretraining *p);
@@ -45,7 +47,8 @@ eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t
                                char folder[512]);
 
 /* Runs it to the end, or until progress says stop (*stopped). folder gets the run's path.
- * EG_EBUSY: another process carries it out, or has begun it since. */
+ * EG_EBUSY: another process carries it out, or has begun it since. On a rank other than 0 it
+ * takes turns until the run is over, writes no log, and says nothing through progress. */
 eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char folder[512],
                             bool *stopped);
 

@@ -78,9 +78,10 @@ static eg_status run_open_model(eg_federation *f)
 static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int want = how->workers > 0 ? how->workers : cores > 0 ? (int)cores : 1;
+    int want = how->workers > 0 ? how->workers : cores > 0 && !how->cluster ? (int)cores : 1;
     want = want > EG_MAX_THREADS ? EG_MAX_THREADS : want;
-    const eg_transport *t = eg_transport_find(how->transport ? how->transport : "threads");
+    const char *usual = how->cluster ? "mpi" : "threads";
+    const eg_transport *t = eg_transport_find(how->transport ? how->transport : usual);
     if (!t)
         return EG_ENOENT;
     EG_TRY(eg_component_new(&t->component, &f->carrier));
@@ -90,6 +91,7 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
                                           .net = f->net,
                                           .agreed = &f->agreed,
                                           .store = f->store,
+                                          .cluster = how->cluster,
                                           .n_workers = want,
                                           .workers = f->workers}));
     for (; f->n_workers < want; f->n_workers++)
@@ -340,9 +342,17 @@ static eg_status run_place(const eg_experiment *e, const eg_run_how *how, char f
 static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_how *how,
                          bool *stopped)
 {
+    bool served = false;
     EG_TRY(run_place(e, how, f->folder_path));
     EG_TRY(eg_run_file(f->folder_path, EG_RUN_CHECKPOINT, f->store));
-    EG_TRY(run_open(f, e, how));
+    eg_status opened = run_open(f, e, how);
+    if (how->cluster && eg_cluster_rank(how->cluster) == 0) /* which says it of the others */
+        eg_blame(opened, "rank 0 on %s", eg_cluster_host(how->cluster, 0));
+    EG_TRY(opened);
+    if (f->transport->meet)
+        EG_TRY(f->transport->meet(f->carrier, &served));
+    if (served)
+        return EG_OK;
     EG_TRY(run_open_folder(f, how));
     EG_TRY(eg_federation_mean_open(f));
     EG_TRY(eg_ledger_records(f->ledger, EG_SERVER, &f->records));

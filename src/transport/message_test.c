@@ -150,6 +150,7 @@ static const eg_exam exams[] = {
      .n = 1,
      .period = 1,
      .held_out = true,
+     .tells = true,
      .n_classes = 1,
      .n_allowed = 2,
      .ids = (int64_t[]){8},
@@ -176,18 +177,20 @@ static void send_test(const eg_test *t, eg_message *m)
 static void test_a_test_comes_back_from_its_bytes(void **state)
 {
     (void)state;
-    eg_test sent = {.n = 3, .exams = (eg_exam *)(uintptr_t)exams}, got = {0};
+    eg_test sent = {.model = EG_TESTED_UPLOAD, .n = 3, .exams = (eg_exam *)(uintptr_t)exams};
+    eg_test got = {0};
     static eg_message m;
     eg_turn turn;
     send_test(&sent, &m);
     assert_ok(eg_message_to_turn(&m, &turn, &got));
     assert_ptr_equal(turn.test, &got);
     assert_int_equal(turn.id, 4);
+    assert_int_equal(got.model, EG_TESTED_UPLOAD);
     assert_int_equal(got.n, 3);
     assert_int_equal(got.exams[0].ids[2], 9);
     assert_int_equal(got.exams[0].classes[1], 4);
     assert_null(got.exams[0].allowed);
-    assert_true(got.exams[1].held_out);
+    assert_true(got.exams[1].held_out && got.exams[1].tells && !got.exams[0].tells);
     assert_int_equal(got.exams[1].period, 1);
     assert_int_equal(got.exams[1].allowed[1], 1);
     assert_non_null(got.exams[2].allowed); /* none is allowed: not the same as all */
@@ -197,10 +200,12 @@ static void test_a_test_comes_back_from_its_bytes(void **state)
         static eg_message cut;
         cut = m;
         cut.head.n_numbers = n;
-        if (n != 11 && n != 21) /* where an exam ends */
+        if (n != 1 && n != 13 && n != 24) /* where an exam ends */
             assert_fails(eg_message_to_turn(&cut, &turn, &got), EG_EFORMAT, "breaks off");
         eg_test_fini(&got);
     }
+    m.numbers[0] = 7;
+    assert_fails(eg_message_to_turn(&m, &turn, &got), EG_EFORMAT, "of what model");
     eg_message_fini(&m);
 }
 
@@ -222,16 +227,21 @@ static void test_scores_come_back_if_they_can_be(void **state)
     eg_test test = {.n = 3, .exams = (eg_exam *)(uintptr_t)exams};
     const eg_turn turn = {.id = 4, .test = &test};
     eg_score scores[] = {{3, 2, 3}, {1, 0, 0}, {1, 1, 1}};
-    eg_reply reply = {.n_scores = 3, .scores = scores}, back = {0};
+    int32_t answer_given = 3;
+    eg_reply reply = {
+        .n_scores = 3, .scores = scores, .answers = &answer_given, .n_answers = 1};
+    eg_reply back = {0};
     send_test(&test, &asked);
     assert_ok(eg_message_answer(&asked, EG_OK, &reply, put_bytes, &answer));
     assert_ok(eg_message_hear(&turn, &answer, &back));
     assert_memory_equal(back.scores, scores, sizeof scores);
+    assert_int_equal(back.n_answers, 1);
+    assert_int_equal(back.answers[0], 3);
     eg_reply_fini(&back);
     answer.numbers[1] = 4;
     assert_fails(eg_message_hear(&turn, &answer, &back), EG_EFORMAT, "4 of 3 right");
     eg_reply_fini(&back);
-    answer.head.n_numbers = 6;
+    answer.head.n_numbers = 9; /* the answer is left out */
     assert_fails(eg_message_hear(&turn, &answer, &back), EG_EFORMAT, "no scores of 3 exams");
     eg_reply_fini(&back);
     eg_message_fini(&answer);

@@ -11,6 +11,7 @@
 #include <engram/transport.h>
 
 #include "client/worker.h"
+#include "transport/cluster.h"
 
 /* What both sides have: the run, and where clients keep their records. */
 typedef struct eg_site {
@@ -19,8 +20,9 @@ typedef struct eg_site {
     const eg_net *net;
     const eg_agreement *agreed;
     const char *store;
-    int n_workers;      /* how many clients may work at once */
-    eg_worker *workers; /* [n_workers] of this process, ready when the first exchange begins */
+    eg_cluster *cluster; /* of which this process is a rank; NULL: of none */
+    int n_workers;       /* how many clients may work at once in this process */
+    eg_worker *workers;  /* [n_workers] of this process, ready when the first exchange begins */
 } eg_site;
 
 /* One exchange. */
@@ -39,6 +41,10 @@ typedef struct eg_transport {
     bool tests;             /* tests are shared out as turns; else the server's workers test */
     /* Before there are threads; what is borrowed outlives it. */
     eg_status (*open)(void *self, const eg_site *site);
+    /* Once the workers are ready, before the run's folder is touched; NULL: there is nothing to
+     * agree on. *served: this process is not the server, it has taken turns, and the run is
+     * over. */
+    eg_status (*meet)(void *self, bool *served);
     eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
     /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
      * is the error text), and the exchange goes on without it. A failure ends the run. */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_EXAM = 6 }; /* numbers before those of an exam's lists */
+enum { MESSAGE_EXAM = 7 };  /* numbers before those of an exam's lists */
+enum { MESSAGE_SCORE = 3 }; /* numbers of a score */
 
 /* How many numbers an exam takes; one that has all classes allowed says so. */
 static size_t message_exam_size(const eg_exam *e)
@@ -18,16 +19,21 @@ static size_t message_exam_size(const eg_exam *e)
 
 static eg_status message_of_test(const eg_test *t, eg_message *out)
 {
-    size_t n = 0;
+    size_t n = 1;
     for (size_t i = 0; i < t->n; i++)
         n += message_exam_size(&t->exams[i]);
     EG_TRY(eg_alloc(n, sizeof *out->numbers, &out->numbers));
     out->head.n_numbers = n;
     int64_t *at = out->numbers;
+    *at++ = t->model;
     for (const eg_exam *e = t->exams; e < t->exams + t->n; e++) {
-        const int64_t fixed[MESSAGE_EXAM] = {e->task,      e->period,
-                                             e->held_out,  e->n,
-                                             e->n_classes, e->allowed ? e->n_allowed : -1};
+        const int64_t fixed[MESSAGE_EXAM] = {e->task,
+                                             e->period,
+                                             e->held_out,
+                                             e->tells,
+                                             e->n,
+                                             e->n_classes,
+                                             e->allowed ? e->n_allowed : -1};
         memcpy(at, fixed, sizeof fixed);
         at += MESSAGE_EXAM;
         for (int64_t i = 0; i < e->n; i++)
@@ -49,20 +55,22 @@ static eg_status message_classes(const int64_t *from, int64_t n, int32_t **out)
     return EG_OK;
 }
 
+/* at: an exam whose lists are all there. */
 static eg_status message_add_exam(const int64_t *at, eg_test *to)
 {
     int32_t *classes = NULL, *allowed = NULL;
     eg_exam e = {.task = at[0],
                  .period = at[1],
                  .held_out = at[2] != 0,
-                 .n = at[3],
-                 .n_classes = at[4],
-                 .n_allowed = at[5] < 0 ? 0 : at[5],
+                 .tells = at[3] != 0,
+                 .n = at[4],
+                 .n_classes = at[5],
+                 .n_allowed = at[6] < 0 ? 0 : at[6],
                  .ids = at + MESSAGE_EXAM};
     eg_status s = message_classes(e.ids + e.n, e.n_classes, &classes);
     if (s == EG_OK)
-        s = message_classes(e.ids + e.n + e.n_classes, at[5], &allowed);
-    e.classes = classes, e.allowed = at[5] < 0 ? NULL : allowed;
+        s = message_classes(e.ids + e.n + e.n_classes, e.n_allowed, &allowed);
+    e.classes = classes, e.allowed = at[6] < 0 ? NULL : allowed;
     if (s == EG_OK)
         s = eg_test_add(to, &e);
     free(classes);
@@ -70,15 +78,18 @@ static eg_status message_add_exam(const int64_t *at, eg_test *to)
     return s;
 }
 
-/* Samples are what the server says: it and its ranks have the same data (see mpi_meet). */
+/* Samples are what the server says: it and its ranks have the same data (see eg_meet_all). */
 static eg_status message_to_test(const eg_message *m, eg_test *out)
 {
     int64_t most = (int64_t)m->head.n_numbers;
-    for (int64_t at = 0, n; at < most; at += n) {
+    if (most < 1 || m->numbers[0] < EG_TESTED_SENT || m->numbers[0] > EG_TESTED_UPLOAD)
+        return eg_fail(EG_EFORMAT, "a test does not say of what model");
+    out->model = (eg_tested)m->numbers[0];
+    for (int64_t at = 1, n; at < most; at += n) {
         const int64_t *e = m->numbers + at;
         int64_t left = most - at - MESSAGE_EXAM;
-        if (left < 0 || e[0] < 0 || e[3] < 0 || e[3] > left || e[4] < 0 || e[4] > left ||
-            e[5] > left || (n = e[3] + e[4] + (e[5] > 0 ? e[5] : 0)) > left)
+        if (left < 0 || e[0] < 0 || e[4] < 0 || e[4] > left || e[5] < 0 || e[5] > left ||
+            e[6] > left || (n = e[4] + e[5] + (e[6] > 0 ? e[6] : 0)) > left)
             return eg_fail(EG_EFORMAT, "a test of %lld numbers breaks off", (long long)most);
         n += MESSAGE_EXAM;
         EG_TRY(message_add_exam(e, out));
@@ -133,33 +144,52 @@ eg_status eg_message_to_turn(const eg_message *m, eg_turn *out, eg_test *test)
     return tests ? message_to_test(m, test) : EG_OK;
 }
 
-/* Scores, three numbers each. */
+/* The scores, then the answers. */
 static eg_status message_of_scores(const eg_reply *r, eg_message *out)
 {
-    EG_TRY(eg_alloc(3 * r->n_scores, sizeof *out->numbers, &out->numbers));
-    out->head.n_numbers = 3 * r->n_scores;
+    size_t n = MESSAGE_SCORE * r->n_scores;
+    EG_TRY(eg_alloc(n + r->n_answers, sizeof *out->numbers, &out->numbers));
+    out->head.n_numbers = n + r->n_answers;
     for (size_t i = 0; i < r->n_scores; i++) {
-        out->numbers[3 * i] = r->scores[i].n;
-        out->numbers[3 * i + 1] = r->scores[i].right;
-        out->numbers[3 * i + 2] = r->scores[i].right_in_task;
+        const eg_score *s = &r->scores[i];
+        memcpy(out->numbers + MESSAGE_SCORE * i,
+               (int64_t[MESSAGE_SCORE]){s->n, s->right, s->right_in_task},
+               MESSAGE_SCORE * sizeof *out->numbers);
     }
+    for (size_t i = 0; i < r->n_answers; i++)
+        out->numbers[n + i] = r->answers[i];
     return EG_OK;
 }
 
+/* One score, if it can be of the exam. */
+static eg_status message_to_score(const int64_t *from, const eg_exam *of, eg_score *out)
+{
+    *out = (eg_score){from[0], from[1], from[2]};
+    if (out->n != of->n || out->right < 0 || out->right > out->n || out->right_in_task < 0 ||
+        out->right_in_task > out->n)
+        return eg_fail(EG_EFORMAT, "%lld of %lld right answers cannot be",
+                       (long long)out->right, (long long)out->n);
+    return EG_OK;
+}
+
+/* No numbers at all: there was no such model. */
 static eg_status message_to_scores(const eg_message *m, const eg_test *of, eg_reply *out)
 {
-    if (m->head.n_numbers != 3 * of->n)
+    size_t n_answers = 0, n = MESSAGE_SCORE * of->n;
+    if (m->head.n_numbers == 0)
+        return EG_OK;
+    for (size_t i = 0; i < of->n; i++)
+        n_answers += of->exams[i].tells ? (size_t)of->exams[i].n : 0;
+    if (m->head.n_numbers != n + n_answers)
         return eg_fail(EG_EFORMAT, "%llu numbers are no scores of %zu exams",
                        (unsigned long long)m->head.n_numbers, of->n);
     EG_TRY(eg_alloc(of->n, sizeof *out->scores, &out->scores));
-    for (; out->n_scores < of->n; out->n_scores++) {
-        const int64_t *s = m->numbers + 3 * out->n_scores;
-        if (s[0] != of->exams[out->n_scores].n || s[1] < 0 || s[1] > s[0] || s[2] < 0 ||
-            s[2] > s[0])
-            return eg_fail(EG_EFORMAT, "%lld of %lld right answers cannot be", (long long)s[1],
-                           (long long)s[0]);
-        out->scores[out->n_scores] = (eg_score){s[0], s[1], s[2]};
-    }
+    EG_TRY(eg_alloc(n_answers, sizeof *out->answers, &out->answers));
+    for (; out->n_scores < of->n; out->n_scores++)
+        EG_TRY(message_to_score(m->numbers + MESSAGE_SCORE * out->n_scores,
+                                &of->exams[out->n_scores], &out->scores[out->n_scores]));
+    for (; out->n_answers < n_answers; out->n_answers++)
+        out->answers[out->n_answers] = (int32_t)m->numbers[n + out->n_answers];
     return EG_OK;
 }
 

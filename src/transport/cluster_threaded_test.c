@@ -1,0 +1,385 @@
+/* cluster_threaded_test.c - ranks as threads of one process, over calls that stand in for MPI.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What is sent is done at the second question only, so that nothing may count on more.
+ */
+#include "runs.h"
+
+#include "transport/cluster.h"
+
+#include <pthread.h>
+
+enum { RANKS = 3 };
+
+static char folder[FILES_PATH];
+
+typedef struct packet {
+    int from;
+    size_t n;
+    struct packet *next;
+    unsigned char bytes[];
+} packet;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static packet *queues[RANKS]; /* what each rank has not received yet, in order */
+static int ranks;             /* how many there are */
+
+typedef struct request {
+    int asked;
+} request;
+
+static request *new_request(void)
+{
+    request *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    return r;
+}
+
+static int fake_init(void *self, int *rank, int *size, char host[EG_MPI_TEXT],
+                     char why[EG_MPI_TEXT])
+{
+    why[0] = 0;
+    *rank = *(int *)self, *size = ranks;
+    snprintf(host, EG_MPI_TEXT, "host%d", *rank);
+    return 0;
+}
+
+static void *fake_send(void *self, int to, const void *bytes, int n)
+{
+    packet *p = malloc(sizeof *p + (size_t)n);
+    assert_non_null(p);
+    *p = (packet){.from = *(int *)self, .n = (size_t)n};
+    memcpy(p->bytes, bytes, (size_t)n);
+    pthread_mutex_lock(&lock);
+    packet **end = &queues[to];
+    while (*end)
+        end = &(*end)->next;
+    *end = p;
+    pthread_mutex_unlock(&lock);
+    return new_request();
+}
+
+static void *fake_receive(void *self, int from, void *bytes, int n)
+{
+    pthread_mutex_lock(&lock);
+    packet **at = &queues[*(int *)self];
+    while ((*at)->from != from)
+        at = &(*at)->next;
+    packet *p = *at;
+    *at = p->next;
+    pthread_mutex_unlock(&lock);
+    assert_int_equal(p->n, n);
+    memcpy(bytes, p->bytes, p->n);
+    free(p);
+    return new_request();
+}
+
+static int fake_done(void *self, void *of)
+{
+    (void)self;
+    request *r = of;
+    if (r->asked++ == 0)
+        return 0;
+    free(r);
+    return 1;
+}
+
+static int fake_probe(void *self, int *from, int *n)
+{
+    pthread_mutex_lock(&lock);
+    const packet *p = queues[*(int *)self];
+    if (p)
+        *from = p->from, *n = (int)p->n;
+    pthread_mutex_unlock(&lock);
+    return p != NULL;
+}
+
+static void fake_finalise(void *self)
+{
+    (void)self;
+}
+
+static int numbers[RANKS] = {0, 1, 2};
+
+static eg_cluster *join(int rank)
+{
+    eg_cluster *c;
+    const eg_mpi_calls calls = {.version = EG_MPI_CALLS,
+                                .self = &numbers[rank],
+                                .init = fake_init,
+                                .send = fake_send,
+                                .receive = fake_receive,
+                                .done = fake_done,
+                                .probe = fake_probe,
+                                .finalise = fake_finalise};
+    assert_ok(eg_cluster_new(&calls, NULL, &c));
+    eg_cluster_set_piece(c, 1000);
+    return c;
+}
+
+/* What one rank does in a test, and what it came to. */
+typedef struct one {
+    int rank;
+    eg_cluster *c;
+    void (*life)(struct one *o);
+    const eg_experiment *e;
+    eg_run_how how;
+    char path[512], why[1024];
+    eg_status status;
+    int code;
+    pthread_t thread;
+} one;
+
+static void *one_thread(void *arg)
+{
+    one *o = arg;
+    o->c = join(o->rank);
+    o->life(o);
+    snprintf(o->why, sizeof o->why, "%s", o->status == EG_OK ? "" : eg_error());
+    if (o->status != EG_OK && o->rank)
+        eg_cluster_fail(o->c, eg_error());
+    o->code = o->status != EG_OK;
+    if (eg_cluster_close(o->c, &o->code) != EG_OK) {
+        o->status = EG_EIO;
+        snprintf(o->why, sizeof o->why, "%s", eg_error());
+    }
+    return NULL;
+}
+
+/* Each rank on a thread of its own, until all have ended. */
+static void together(one *all, int n)
+{
+    ranks = n;
+    for (int r = 0; r < n; r++) {
+        all[r].rank = r;
+        assert_int_equal(pthread_create(&all[r].thread, NULL, one_thread, &all[r]), 0);
+    }
+    for (int r = 0; r < n; r++)
+        pthread_join(all[r].thread, NULL);
+    for (int r = 0; r < n; r++)
+        assert_null(queues[r]); /* nothing is left behind */
+}
+
+enum { FRAMES = 20 };
+
+static unsigned char byte_of(int rank, size_t frame, size_t i)
+{
+    return (unsigned char)((size_t)rank * 31 + frame * 7 + i);
+}
+
+/* Frames of many sizes from each rank to rank 0, and from it to each, at the same time. */
+static void life_frames(one *o)
+{
+    int n_expected = o->rank ? FRAMES : FRAMES * (ranks - 1);
+    size_t seen[RANKS] = {0};
+    for (size_t k = 0; k < FRAMES; k++)
+        for (int to = o->rank ? 0 : 1; to < (o->rank ? 1 : ranks); to++) {
+            size_t n = k * k * 37;
+            unsigned char *bytes = malloc(n + 1);
+            eg_parcel *p;
+            for (size_t i = 0; i < n; i++)
+                bytes[i] = byte_of(o->rank, k, i);
+            assert_ok(eg_parcel_new(bytes, n, &p));
+            assert_ok(eg_cluster_post(o->c, to, EG_FRAME_WORK, p));
+            eg_parcel_drop(p);
+        }
+    while (n_expected > 0) {
+        eg_frame f;
+        assert_ok(eg_cluster_pump(o->c));
+        while (eg_cluster_take(o->c, &f)) {
+            size_t k = seen[f.from]++;
+            assert_int_equal(f.n, k * k * 37);
+            for (size_t i = 0; i < f.n; i++)
+                assert_int_equal(f.bytes[i], byte_of(f.from, k, i));
+            free(f.bytes);
+            n_expected--;
+        }
+        eg_cluster_nap(o->c);
+    }
+}
+
+static void test_frames_arrive_whole_and_in_order(void **state)
+{
+    (void)state;
+    one all[RANKS] = {{.life = life_frames}, {.life = life_frames}, {.life = life_frames}};
+    together(all, RANKS);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(all[r].code, 0);
+}
+
+static const char *const classes =
+    "name: t\n"
+    "data: {name: blobs, train: 400, test: 80, classes: 4, validation: 0.1}\n"
+    "model: {name: mlp, depth: 1, width: 16}\n"
+    "scenario: {kind: class-incremental, clients: 5, tasks: 2, rounds: 2, partition: iid}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n";
+
+static const char *const stream =
+    "name: t\n"
+    "data: {name: blobs, train: 400, test: 80, classes: 4, spread: 1}\n"
+    "model: {name: mlp, depth: 0}\n"
+    "scenario: {kind: realtime, clients: 3, classes: 2, samples: 10, rounds: 6, per_round: 2}\n"
+    "memory: {kind: reservoir, size: 20}\n";
+
+static eg_experiment *load(const char *base, const char *method, const char *set)
+{
+    char text[2048], file[FILES_PATH * 2];
+    eg_experiment *e;
+    int n = snprintf(text, sizeof text, "%sruns: [{label: a, method: %s}]\n", base, method);
+    files_write(folder, "t.yaml", text, (size_t)n);
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_ok(eg_experiment_load(file, "a", set ? 1 : 0, &set, &e));
+    return e;
+}
+
+static void life_run(one *o)
+{
+    bool stopped;
+    o->how.cluster = o->c;
+    o->status = eg_experiment_run(o->e, &o->how, o->path, &stopped);
+}
+
+/* Carries out e on n ranks, of which the last has two workers. */
+static void run_together(one *all, int n, const eg_experiment *e)
+{
+    static char out[FILES_PATH * 2];
+    static int number;
+    snprintf(out, sizeof out, "%s/ranks%d", folder, number++);
+    for (int r = 0; r < n; r++)
+        all[r] = (one){.life = life_run,
+                       .e = e,
+                       .how = {.seed = 3, .out = out, .workers = r == n - 1 ? 2 : 1}};
+}
+
+static void test_the_bits_are_the_same_on_any_number_of_ranks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *const *base;
+        const char *method;
+    } cases[] = {{&classes, "fedavg"},
+                 {&classes, "[er, fed-a-gem]"},
+                 {&classes, "[local, er]"},
+                 {&classes, "fedspace"},
+                 {&stream, "er"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[512], want[65], got[65];
+        eg_experiment *e = load(*cases[i].base, cases[i].method, NULL);
+        assert_ok(runs_run(e, folder, 1, 0, path));
+        runs_hash(path, want);
+        for (int n = 1; n <= RANKS; n++) {
+            one all[RANKS];
+            run_together(all, n, e);
+            together(all, n);
+            for (int r = 0; r < n; r++)
+                assert_string_equal(all[r].why, "");
+            runs_hash(all[0].path, got);
+            assert_string_equal(want, got);
+        }
+        eg_experiment_free(e);
+    }
+}
+
+static void test_a_rank_with_something_else_is_refused_by_name(void **state)
+{
+    (void)state;
+    eg_experiment *e = load(classes, "fedavg", NULL);
+    eg_experiment *other = load(classes, "fedavg", "train.lr=0.2");
+    one all[RANKS];
+    run_together(all, 2, e);
+    all[1].e = other;
+    together(all, 2);
+    assert_non_null(
+        strstr(all[0].why, "rank 1 on host1 has another configuration than rank 0"));
+    assert_int_equal(all[0].code, 1);
+    assert_int_equal(all[1].code, 1);
+    run_together(all, RANKS, e);
+    all[2].how.data_dir = "/nowhere";
+    all[2].how.out = "/nowhere/else";
+    together(all, RANKS);
+    assert_non_null(strstr(all[0].why, "rank 2 on host2: the folder '/nowhere/else' is not"));
+    eg_experiment_free(e);
+    eg_experiment_free(other);
+}
+
+static void life_fail(one *o)
+{
+    o->status = eg_fail(EG_ENOMEM, "no memory for %d", 7);
+}
+
+static void test_what_fails_on_a_rank_is_said_by_rank_0(void **state)
+{
+    (void)state;
+    eg_experiment *e = load(classes, "fedavg", NULL);
+    one all[RANKS];
+    run_together(all, RANKS, e);
+    all[1].life = life_fail;
+    together(all, RANKS);
+    assert_string_equal(all[0].why, "rank 1 on host1: no memory for 7");
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(all[r].code, 1);
+    eg_experiment_free(e);
+}
+
+static void life_listen(one *o)
+{
+    double since = eg_seconds();
+    while (o->status == EG_OK && eg_seconds() - since < 30) {
+        o->status = eg_cluster_pump(o->c);
+        if (o->status == EG_OK)
+            o->status = eg_cluster_check(o->c);
+        eg_cluster_nap(o->c);
+    }
+}
+
+static void test_a_rank_that_falls_silent_is_missed(void **state)
+{
+    (void)state;
+    ranks = 2;
+    one first = {.life = life_listen};
+    setenv("ENGRAM_RANK_SECONDS", "0.2", 1);
+    eg_cluster *silent = join(1);
+    assert_ok(eg_cluster_pump(silent));
+    assert_ok(eg_cluster_pump(silent));
+    assert_ok(eg_cluster_pump(silent)); /* its name has gone, and it never listens again */
+    one_thread(&first);
+    assert_non_null(strstr(first.why, "rank 1 on host1 has not been heard of for"));
+    int code = 0;
+    unsetenv("ENGRAM_RANK_SECONDS");
+    unsigned char end[16] = {'e', 'g', 'r', '\n', EG_FRAME_END};
+    free(fake_send(&numbers[0], 1, end, sizeof end)); /* so that it can be closed */
+    assert_ok(eg_cluster_close(silent, &code));
+    assert_int_equal(code, 1);
+    for (packet *p = queues[0], *next; p; p = next) { /* its goodbye, to one that is gone */
+        next = p->next;
+        free(p);
+        queues[0] = NULL;
+    }
+}
+
+static int open_folder(void **state)
+{
+    (void)state;
+    files_folder(folder);
+    return 0;
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    files_remove(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames_arrive_whole_and_in_order),
+        cmocka_unit_test(test_the_bits_are_the_same_on_any_number_of_ranks),
+        cmocka_unit_test(test_a_rank_with_something_else_is_refused_by_name),
+        cmocka_unit_test(test_what_fails_on_a_rank_is_said_by_rank_0),
+        cmocka_unit_test(test_a_rank_that_falls_silent_is_missed),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
