@@ -25,7 +25,7 @@ static int module_init(void *self, int *rank, int *size, char host[EG_MPI_TEXT],
     MPI_Comm_rank(MPI_COMM_WORLD, rank);
     MPI_Comm_size(MPI_COMM_WORLD, size);
     MPI_Get_processor_name(name, &n);
-    snprintf(host, EG_MPI_TEXT, "%s", name);
+    snprintf(host, EG_MPI_TEXT, "%.255s", name);
     return 0;
 }
 
