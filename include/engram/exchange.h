@@ -57,6 +57,7 @@ eg_status eg_bundle_need_count(const eg_bundle *b, const char *name, int64_t mos
 /* Lets b rest on another bundle: what is looked up by name and is not in b is looked up there.
  * Counts, walks and the byte form are b's alone. below is borrowed; NULL: on nothing. */
 void eg_bundle_rest_on(eg_bundle *b, const eg_bundle *below);
+const eg_bundle *eg_bundle_below(const eg_bundle *b); /* NULL: it rests on nothing */
 
 /* One entry, for those who walk through all of them. Borrowed like a tensor's values. */
 typedef struct eg_bundle_entry {

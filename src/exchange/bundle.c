@@ -204,6 +204,11 @@ void eg_bundle_rest_on(eg_bundle *b, const eg_bundle *below)
     b->below = below;
 }
 
+const eg_bundle *eg_bundle_below(const eg_bundle *b)
+{
+    return b->below;
+}
+
 size_t eg_bundle_n(const eg_bundle *b)
 {
     return b->scalars.n + b->tensors.n;

@@ -251,6 +251,25 @@ static void test_what_is_needed_is_there_in_its_length_and_bounds(void **state)
     eg_bundle_free(b);
 }
 
+static void test_a_bundle_rests_on_another(void **state)
+{
+    (void)state;
+    const float all = 1, own = 2;
+    eg_bundle *below, *b;
+    assert_ok(eg_bundle_new(&below));
+    assert_ok(eg_bundle_new(&b));
+    assert_ok(eg_bundle_add_flat(below, "param", &all, 1));
+    assert_null(eg_bundle_below(b));
+    eg_bundle_rest_on(b, below);
+    assert_true(*eg_bundle_find(b, "param", NULL) == all);
+    assert_ok(eg_bundle_add_flat(b, "param", &own, 1));
+    assert_true(*eg_bundle_find(b, "param", NULL) == own);
+    assert_true(*eg_bundle_find(eg_bundle_below(b), "param", NULL) == all);
+    assert_int_equal(eg_bundle_n(b), 1);
+    eg_bundle_free(b);
+    eg_bundle_free(below);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_bundle_is_refused),
         cmocka_unit_test(test_check_says_what_is_wrong),
         cmocka_unit_test(test_what_is_needed_is_there_in_its_length_and_bounds),
+        cmocka_unit_test(test_a_bundle_rests_on_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
