@@ -44,6 +44,7 @@ static const char *const method_runs_images =
     "re_fed: {size: 30, epochs: 2}\n"
     "fedcil: {width: 4, steps: 2}\n"
     "dgr: {width: 4}\n"
+    "class_replay: {epochs: 2, settings: width=2 batch=4, trial: 10}\n"
     "runs:\n";
 
 typedef struct method_outcome {
@@ -96,8 +97,8 @@ static inline bool method_runs_exclude(const eg_method *a, const eg_method *b)
     eg_agreement x, y;
     assert_true(method_agrees(a, 0, &x));
     assert_true(method_agrees(b, 0, &y));
-    return (x.all.side && y.all.side) || (x.all.personal && y.all.global) ||
-           (x.all.global && y.all.personal);
+    return (a->server.model_of && b->server.model_of) || (x.all.side && y.all.side) ||
+           (x.all.personal && y.all.global) || (x.all.global && y.all.personal);
 }
 
 /* Writes a run of two parts; false: they exclude each other. */

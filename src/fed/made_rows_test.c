@@ -25,6 +25,7 @@ enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 4, MADE = 6 };
     "re_fed: {size: 15, epochs: 2}\n"                                                          \
     "fedcil: {width: 4, steps: 2}\n"                                                           \
     "dgr: {width: 4}\n"                                                                        \
+    "class_replay: {epochs: 2, settings: width=2 batch=4}\n"                                   \
     "runs: [{label: a, method: " method "}]\n"
 
 /* A row that tells its number: dark, with one pixel of its own brightness near a corner. */
@@ -40,21 +41,35 @@ static float made_label(int64_t id)
     return (float)(id % CLASSES);
 }
 
+/* A turn of the part. */
+typedef struct made_turn {
+    int64_t first; /* the number of its first row: another part may have made some too */
+} made_turn;
+
+static int64_t made_n_rows(const eg_client *c)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n_samples; i++)
+        n += c->samples[i].task == EG_OWN_ROW;
+    return n;
+}
+
 /* In two pieces, so that a table must grow and numbers go on. */
 static eg_status made_samples(void *self, eg_client *c)
 {
-    (void)self;
+    made_turn *t = self;
     float x[MADE * PIXELS], labels[MADE];
     int64_t before = c->n_samples;
+    t->first = c->n_rows;
     for (int64_t i = 0; i < MADE; i++) {
         made_row(i, x + i * PIXELS);
         labels[i] = made_label(i);
     }
-    if (c->n_rows != 0)
+    if (c->n_rows != made_n_rows(c))
         return eg_fail(EG_EINVAL, "rows are left of another turn");
     EG_TRY(eg_client_add_rows(c, x, labels, 2));
     EG_TRY(eg_client_add_rows(c, x + 2 * PIXELS, labels + 2, MADE - 2));
-    if (c->n_rows != MADE || c->n_samples != before + MADE)
+    if (c->n_rows != t->first + MADE || c->n_samples != before + MADE)
         return eg_fail(EG_EINVAL, "%lld rows", (long long)c->n_rows);
     memset(x, 0, sizeof x); /* they were copied */
     return EG_OK;
@@ -84,13 +99,17 @@ static bool made_is(const eg_client *c, const float *x, int64_t id, int64_t k)
 
 static eg_status made_grad(void *self, eg_client *c)
 {
-    (void)self;
+    const made_turn *t = self;
     int64_t fan = eg_train_fan(c->train);
     for (int64_t i = 0; i < c->n_drawn; i++) {
-        int64_t id = c->drawn[i].id, turn = i % fan;
+        int64_t id = c->drawn[i].id - t->first, turn = i % fan;
         if (c->drawn[i].task != EG_OWN_ROW)
             continue;
-        if (id < 0 || id >= MADE || !made_is(c, c->x + i * PIXELS, id, turn))
+        if (id < -t->first || id >= c->n_rows - t->first)
+            return eg_fail(EG_EINVAL, "row %lld is nobody's", (long long)c->drawn[i].id);
+        if (id < 0 || id >= MADE)
+            continue; /* another part's */
+        if (!made_is(c, c->x + i * PIXELS, id, turn))
             return eg_fail(EG_EINVAL, "row %lld of the batch is not row %lld of the part's",
                            (long long)i, (long long)id);
         float label = made_label(id) * (float)fan + (float)turn;
@@ -118,7 +137,10 @@ static eg_status made_trained(void *self, eg_client *c)
 
 static const eg_method made = {
     .component = {.name = "made", .help = "adds six rows of its own to every round"},
-    .client = {.samples = made_samples, .grad = made_grad, .trained = made_trained},
+    .client = {.size = sizeof(made_turn),
+               .samples = made_samples,
+               .grad = made_grad,
+               .trained = made_trained},
 };
 
 static void test_made_rows_come_as_they_are_with_every_change_of_images(void **state)
