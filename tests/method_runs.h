@@ -45,6 +45,7 @@ static const char *const method_runs_images =
     "fedcil: {width: 4, steps: 2}\n"
     "dgr: {width: 4}\n"
     "class_replay: {epochs: 2, settings: width=2 batch=4, trial: 10}\n"
+    "pfedgrp: {epochs: 2, settings: width=2 batch=4, trial: 10, server_epochs: 2}\n"
     "runs:\n";
 
 typedef struct method_outcome {

@@ -54,6 +54,7 @@ typedef struct eg_wishes {
     bool images;      /* rows must have pixels within [-1, 1], as generators draw them */
     bool global;      /* there must be a global model: no part may wish for personal ones */
     bool personal;    /* every client keeps its own model; there is no global one */
+    bool plain_mean;  /* uploads count alike in the mean, whatever server.weights says */
     int64_t side; /* outputs of a second head on the features (eg_net_side); one part at most */
     const char *uploads[EG_MAX_UPLOADS]; /* vectors as long as the model that every upload must
                                             have; up to the first NULL */

@@ -26,6 +26,7 @@ enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 4, MADE = 6 };
     "fedcil: {width: 4, steps: 2}\n"                                                           \
     "dgr: {width: 4}\n"                                                                        \
     "class_replay: {epochs: 2, settings: width=2 batch=4}\n"                                   \
+    "pfedgrp: {epochs: 2, settings: width=2 batch=4, server_epochs: 2}\n"                      \
     "runs: [{label: a, method: " method "}]\n"
 
 /* A row that tells its number: dark, with one pixel of its own brightness near a corner. */

@@ -109,15 +109,15 @@ static eg_status round_meet(round_state *r)
 static eg_status round_count(round_state *r, int64_t client, const eg_bundle *up)
 {
     eg_federation *f = r->f;
+    bool alike = f->agreed.all.plain_mean || f->e->server.weights != 0;
     double samples = 0, loss = 0;
     eg_bundle_scalar_of(up, "samples", &samples);
     eg_bundle_scalar_of(up, "loss", &loss);
     r->samples += samples;
     r->loss += loss * samples;
     r->good++;
-    return f->agreed.all.personal
-               ? EG_OK
-               : eg_federation_mean_add(f, client, up, f->e->server.weights == 0 ? samples : 1);
+    return f->agreed.all.personal ? EG_OK
+                                  : eg_federation_mean_add(f, client, up, alike ? 1 : samples);
 }
 
 static eg_status round_leave_out(round_state *r, int64_t client)

@@ -135,6 +135,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->all.insert_once |= w->insert_once;
     a->all.images |= w->images;
     a->all.personal |= w->personal;
+    a->all.plain_mean |= w->plain_mean;
     a->all.side += w->side;
     a->outputs = m->outputs ? part : a->outputs;
     a->weighs |= m->server.weight != NULL;

@@ -1,0 +1,252 @@
+/* pfedgrp_server.c - what pFedGRP's server knows of every client: its last upload, its classes
+ * and its generators, and the personal model it made of them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "method/pfedgrp.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SERVER_PARAM EG_PFEDGRP ".param"
+#define SERVER_STATE EG_PFEDGRP ".state"
+#define SERVER_ROUND EG_PFEDGRP ".round"
+#define SERVER_N     EG_PFEDGRP ".n"
+
+/* "pfedgrp.client.3", "pfedgrp.personal.3"; a client's k-th generator is "pfedgrp.client.3.k".
+ */
+static eg_class_name server_name(const char *what, int64_t client)
+{
+    eg_class_name name;
+    snprintf(name.text, sizeof name.text, EG_PFEDGRP ".%s.%lld", what, (long long)client);
+    return name;
+}
+
+static eg_class_name server_generator_name(int64_t client, int64_t k)
+{
+    eg_class_name name;
+    snprintf(name.text, sizeof name.text, EG_PFEDGRP ".client.%lld.%lld", (long long)client,
+             (long long)k);
+    return name;
+}
+
+void eg_pfedgrp_fini(void *self)
+{
+    eg_pfedgrp_server *p = self;
+    eg_generator_free(p->shape);
+}
+
+/* A generator's tensors in a bundle. */
+typedef struct server_tensors {
+    const float *param, *state;
+    size_t n_params, n_state;
+} server_tensors;
+
+static server_tensors server_find(const eg_pfedgrp_server *p, const eg_bundle *from, int64_t k)
+{
+    eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, eg_pfedgrp_class(&p->is, k));
+    server_tensors t;
+    char name[128];
+    snprintf(name, sizeof name, "%s.generator.param", prefix.text);
+    t.param = eg_bundle_find(from, name, &t.n_params);
+    snprintf(name, sizeof name, "%s.generator.state", prefix.text);
+    t.state = eg_bundle_find(from, name, &t.n_state);
+    return t;
+}
+
+static eg_status server_accept_share(const eg_pfedgrp_server *p, const eg_bundle *from)
+{
+    size_t n;
+    double sum = 0;
+    const float *share = eg_bundle_find(from, EG_PFEDGRP_SHARE, &n);
+    if (!share || n != (size_t)p->classes)
+        return eg_fail(EG_ESHAPE, "tensor '%s': %zu values, not %lld", EG_PFEDGRP_SHARE, n,
+                       (long long)p->classes);
+    for (size_t i = 0; i < n; i++) {
+        if (share[i] < 0)
+            return eg_fail(EG_EINVAL, "class %zu has a share of %g", i, (double)share[i]);
+        sum += (double)share[i];
+    }
+    return fabs(sum - 1) < 1e-3 ? EG_OK
+                                : eg_fail(EG_EINVAL, "the shares of classes add up to %g", sum);
+}
+
+/* Every tensor of the part must be the shares or one of a whole generator. */
+eg_status eg_pfedgrp_accept(void *self, eg_server *s, int exchange, int64_t client,
+                            const eg_bundle *from)
+{
+    const eg_pfedgrp_server *p = self;
+    const eg_learner *shape = p->shape->learners[0];
+    size_t known = 1, own = 0; /* the shares */
+    eg_bundle_entry e;
+    (void)s, (void)exchange, (void)client;
+    EG_TRY(server_accept_share(p, from));
+    for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
+        server_tensors t = server_find(p, from, k);
+        if (!t.param && !t.state)
+            continue;
+        if (t.n_params != shape->n_params || t.n_state != shape->n_state)
+            return eg_fail(EG_ESHAPE, "generator %lld has %zu and %zu values, not %zu and %zu",
+                           (long long)k, t.n_params, t.n_state, shape->n_params,
+                           shape->n_state);
+        known += shape->n_state > 0 ? 2 : 1;
+    }
+    for (size_t i = 0; i < eg_bundle_n(from); i++) {
+        eg_bundle_at(from, i, &e);
+        own += strncmp(e.name, EG_PFEDGRP ".", strlen(EG_PFEDGRP) + 1) == 0;
+    }
+    return own == known ? EG_OK
+                        : eg_fail(EG_EINVAL, "%zu of its entries are no generator's",
+                                  own > known ? own - known : known - own);
+}
+
+static eg_status server_fill_client(const eg_server *s, const eg_bundle *from, eg_bundle *to)
+{
+    double n = 0;
+    size_t n_share;
+    const float *share = eg_bundle_find(from, EG_PFEDGRP_SHARE, &n_share);
+    eg_bundle_scalar_of(from, "samples", &n);
+    EG_TRY(eg_bundle_scalar(to, SERVER_ROUND, (double)s->round));
+    EG_TRY(eg_bundle_scalar(to, SERVER_N, n));
+    EG_TRY(eg_bundle_add_flat(to, EG_PFEDGRP_SHARE, share, n_share));
+    EG_TRY(
+        eg_bundle_add_flat(to, SERVER_PARAM, eg_bundle_find(from, "param", NULL), s->n_params));
+    return s->n_state ? eg_bundle_add_flat(to, SERVER_STATE,
+                                           eg_bundle_find(from, "state", NULL), s->n_state)
+                      : EG_OK;
+}
+
+static eg_status server_keep_generator(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
+                                       int64_t k, const server_tensors *t)
+{
+    eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, eg_pfedgrp_class(&p->is, k));
+    eg_learner drawing = *p->shape->learners[0]; /* with other values */
+    eg_bundle *record;
+    char name[128];
+    drawing.param = (float *)(uintptr_t)t->param; /* only read */
+    drawing.state = (float *)(uintptr_t)t->state;
+    snprintf(name, sizeof name, "%s.generator", prefix.text);
+    EG_TRY(eg_bundle_new(&record));
+    EG_TRY(eg_bundle_filled(record, eg_learner_keep(&drawing, name, record)));
+    return eg_server_keep(s, server_generator_name(client, k).text, record);
+}
+
+eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t client,
+                             const eg_bundle *from)
+{
+    const eg_pfedgrp_server *p = self;
+    eg_bundle *record;
+    (void)exchange;
+    EG_TRY(eg_bundle_new(&record));
+    EG_TRY(eg_bundle_filled(record, server_fill_client(s, from, record)));
+    EG_TRY(eg_server_keep(s, server_name("client", client).text, record));
+    for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
+        server_tensors t = server_find(p, from, k);
+        if (t.param)
+            EG_TRY(server_keep_generator(p, s, client, k, &t));
+    }
+    return EG_OK;
+}
+
+static eg_status server_read(const eg_pfedgrp_server *p, const eg_server *s,
+                             const eg_bundle *kept, eg_pfedgrp_known *out)
+{
+    EG_TRY(eg_bundle_need_count(kept, SERVER_ROUND, s->round, &out->round));
+    EG_TRY(eg_bundle_need_count(kept, SERVER_N, INT64_C(1) << 40, &out->n));
+    EG_TRY(eg_bundle_need(kept, EG_PFEDGRP_SHARE, (size_t)p->classes, &out->share));
+    EG_TRY(eg_bundle_need(kept, SERVER_PARAM, s->n_params, &out->param));
+    return s->n_state ? eg_bundle_need(kept, SERVER_STATE, s->n_state, &out->state) : EG_OK;
+}
+
+eg_status eg_pfedgrp_recall(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
+                            const eg_bundle **generators, eg_pfedgrp_known *out, bool *found)
+{
+    const eg_bundle *kept;
+    EG_TRY(eg_server_recall(s, server_name("client", client).text, &kept));
+    *found = kept != NULL;
+    if (!kept)
+        return EG_OK;
+    *out = (eg_pfedgrp_known){.client = client, .generators = generators};
+    EG_TRY(server_read(p, s, kept, out));
+    for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++)
+        EG_TRY(eg_server_recall(s, server_generator_name(client, k).text, &generators[k]));
+    return EG_OK;
+}
+
+/* A personal model that was kept. */
+static eg_status server_read_personal(const eg_server *s, const eg_bundle *kept,
+                                      const float **param, const float **state)
+{
+    EG_TRY(eg_bundle_need(kept, SERVER_PARAM, s->n_params, param));
+    return s->n_state ? eg_bundle_need(kept, SERVER_STATE, s->n_state, state) : EG_OK;
+}
+
+/* Personal models are asked for where nothing may fail, so a run that goes on reads them now.
+ */
+eg_status eg_pfedgrp_begin(void *self, eg_server *s)
+{
+    eg_pfedgrp_server *p = self;
+    eg_generator_spec spec = eg_class_spec(&p->is.replay, s->net);
+    const eg_bundle *kept;
+    const float *param, *state;
+    p->classes = eg_scenario_n_classes(s->scenario);
+    spec.draws_only = true;
+    EG_TRY(eg_generator_new(&spec, &p->shape));
+    for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++) {
+        EG_TRY(eg_server_recall(s, server_name("personal", c).text, &kept));
+        if (kept)
+            EG_TRY(server_read_personal(s, kept, &param, &state));
+    }
+    return EG_OK;
+}
+
+static eg_status server_fill_personal(const eg_server *s, const float *param,
+                                      const float *state, eg_bundle *to)
+{
+    EG_TRY(eg_bundle_add_flat(to, SERVER_PARAM, param, s->n_params));
+    return s->n_state ? eg_bundle_add_flat(to, SERVER_STATE, state, s->n_state) : EG_OK;
+}
+
+eg_status eg_pfedgrp_keep_personal(eg_server *s, int64_t client, const float *param,
+                                   const float *state)
+{
+    eg_bundle *record;
+    EG_TRY(eg_bundle_new(&record));
+    EG_TRY(eg_bundle_filled(record, server_fill_personal(s, param, state, record)));
+    return eg_server_keep(s, server_name("personal", client).text, record);
+}
+
+bool eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, const float **param,
+                         const float **state)
+{
+    const eg_bundle *kept;
+    (void)self;
+    if (eg_server_recall(s, server_name("personal", client).text, &kept) != EG_OK || !kept)
+        return false;
+    return server_read_personal(s, kept, param, state) == EG_OK;
+}
+
+/* All clients' generators. A gallery is of one kind: where a part before has filled it, its
+ * generators stay alone. */
+eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to)
+{
+    eg_pfedgrp_server *p = self;
+    if (eg_gallery_n(to) > 0)
+        return EG_OK;
+    for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++)
+        for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
+            int64_t class = eg_pfedgrp_class(&p->is, k);
+            eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, class);
+            const eg_bundle *kept;
+            bool found = false;
+            EG_TRY(eg_server_recall(s, server_generator_name(c, k).text, &kept));
+            if (kept)
+                EG_TRY(
+                    eg_generator_recall(p->shape, prefix.text, EG_DRAWING_ALONE, kept, &found));
+            if (found)
+                EG_TRY(eg_gallery_add(to, p->shape, (eg_drawer){c, class}));
+        }
+    return EG_OK;
+}
