@@ -76,9 +76,8 @@ const eg_verb eg_verbs[] = {
      "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"},
     {"pretrain", eg_verb_pretrain, "engram pretrain FILE [options]\n",
      "have a file's network learn from fractals, which its runs start from",
-     "The encoder is kept in ENGRAM_CACHE, else ~/.cache/engram, where runs find it; a run "
-     "makes it\n"
-     "too. `engram help pretrain` is this; `engram list settings` shows the section.\n\n"
+     "The encoder is kept in ENGRAM_CACHE, else ~/.cache/engram, where runs find it; one that\n"
+     "finds none makes it.\n\n"
      "  --only LABEL      of this run (the first that has pre-training)\n"
      "  --probe DATA      what a linear layer learns of this data set from its features, and\n"
      "                    from those of the network as it was drawn\n"

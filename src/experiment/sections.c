@@ -86,7 +86,7 @@ const eg_opt eg_settings_of_pretrain[] = {
     EG_OPT_INT(eg_pretrain_opts, batch, 32, 1, 65536, "images in a batch"),
     EG_OPT_REAL(eg_pretrain_opts, lr, 0.001, 0, 1e3, "step size of Adam"),
     EG_OPT_REAL(eg_pretrain_opts, weight_decay, 0.0002, 0, 1e3, "of Adam"),
-    EG_OPT_REAL(eg_pretrain_opts, temperature, 1, 1e-3, 1e3, "what logits are divided by in the loss"),
+    EG_OPT_REAL(eg_pretrain_opts, temperature, 1, 1e-3, 1e3, "what logits are divided by in the loss; for head rows best that of train, which they must fit"),
     EG_OPT_INT(eg_pretrain_opts, seed, 0, 0, 1e15, "of fractals, first values and order; all seeds of a run start from one encoder"),
     EG_OPT_CHOICE(eg_pretrain_opts, head, 0, "the last layer: the first rows of the fractals', or drawn by the run's seed", "rows|fresh"),
     EG_OPT_END,
