@@ -28,8 +28,8 @@ typedef struct eg_server {
     struct eg_federation *run;  /* the core's */
 } eg_server;
 
-/* A record as it was last kept; *out is NULL if there is none. Borrowed until it is kept anew.
- */
+/* A record as it was last kept; *out is NULL if there is none. Borrowed until it is kept anew,
+ * or the round ends: a checkpoint lets go of what is in memory. */
 eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out);
 /* Keeps a record in place of the last one of its name; the bundle belongs to the core from here
  * on, even on failure. */

@@ -56,6 +56,9 @@ static void test_every_method_repeats_resumes_and_shares_work(void **state)
         assert_string_equal(one.hash, process.hash);
         assert_true(process.train_seconds > 0); /* what a client's process took counts too */
         assert_string_equal(one.hash, method_runs_run("one", NULL, -2, 3).hash);
+        assert_int_equal(setenv("ENGRAM_CHECKPOINT_SECONDS", "0", 1), 0); /* in every round */
+        assert_string_equal(one.hash, method_runs_run("one", NULL, 1, 0).hash);
+        assert_int_equal(unsetenv("ENGRAM_CHECKPOINT_SECONDS"), 0);
     }
 }
 

@@ -45,7 +45,7 @@ typedef struct pfedgraph_upload {
 
 typedef struct pfedgraph_server {
     pfedgraph is;
-    const float *start; /* theta_0 */
+    float *start; /* [n_params]: theta_0 */
     pfedgraph_upload *uploads;
     size_t n, cap;
 } pfedgraph_server;
@@ -140,24 +140,26 @@ static eg_status pfedgraph_recall(eg_server *s, int64_t client, pfedgraph_kept *
     return s->n_state ? eg_bundle_need(kept, PFEDGRAPH_STATE, s->n_state, &out->state) : EG_OK;
 }
 
-/* Personal models are asked for where nothing may fail, so a run that goes on reads them now.
- */
 static eg_status pfedgraph_begin(void *self, eg_server *s)
 {
     pfedgraph_server *p = self;
-    pfedgraph_kept personal;
     const eg_bundle *kept;
-    eg_bundle *record;
-    bool found;
     EG_TRY(eg_server_recall(s, PFEDGRAPH_START, &kept));
-    if (!kept) {
-        EG_TRY(eg_bundle_new(&record));
-        EG_TRY(eg_bundle_filled(
-            record, eg_bundle_add_flat(record, PFEDGRAPH_START, s->param, s->n_params)));
-        EG_TRY(eg_server_keep(s, PFEDGRAPH_START, record));
-        EG_TRY(eg_server_recall(s, PFEDGRAPH_START, &kept));
-    }
-    EG_TRY(eg_server_flat(s, kept, PFEDGRAPH_START, &p->start));
+    bool goes_on = kept != NULL;
+    EG_TRY(eg_server_vector(s, PFEDGRAPH_START, &p->start));
+    if (!goes_on)
+        memcpy(p->start, s->param, s->n_params * sizeof *p->start);
+    return EG_OK;
+}
+
+/* Personal models are asked for where nothing may fail, so what there is of them is read now. A
+ * round that was skipped has left its uploads behind. */
+static eg_status pfedgraph_send(void *self, eg_server *s, int exchange, eg_bundle *to)
+{
+    pfedgraph_kept personal;
+    bool found;
+    (void)exchange, (void)to;
+    pfedgraph_clear(self);
     for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++)
         EG_TRY(pfedgraph_recall(s, c, &personal, &found));
     return EG_OK;
@@ -284,14 +286,6 @@ static eg_status pfedgraph_refine(void *self, eg_server *s, float *param, float 
     pfedgraph_clear(p);
     EG_TRY(status);
     return eg_server_note(s, "pfedgraph.own_weight", own);
-}
-
-/* A round that was skipped leaves its uploads behind. */
-static eg_status pfedgraph_send(void *self, eg_server *s, int exchange, eg_bundle *to)
-{
-    (void)s, (void)exchange, (void)to;
-    pfedgraph_clear(self);
-    return EG_OK;
 }
 
 static bool pfedgraph_model_of(void *self, eg_server *s, int64_t client, const float **param,

@@ -165,6 +165,7 @@ const eg_method eg_method_pfedgrp = {
     .server = {.size = sizeof(eg_pfedgrp_server),
                .fini = eg_pfedgrp_fini,
                .begin = eg_pfedgrp_begin,
+               .send = eg_pfedgrp_send,
                .accept = eg_pfedgrp_accept,
                .collect = eg_pfedgrp_collect,
                .refine = eg_pfedgrp_refine,

@@ -40,6 +40,7 @@ typedef struct eg_pfedgrp_server {
 } eg_pfedgrp_server;
 void eg_pfedgrp_fini(void *self);
 eg_status eg_pfedgrp_begin(void *self, eg_server *s);
+eg_status eg_pfedgrp_send(void *self, eg_server *s, int exchange, eg_bundle *to);
 eg_status eg_pfedgrp_accept(void *self, eg_server *s, int exchange, int64_t client,
                             const eg_bundle *from);
 eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t client,

@@ -183,17 +183,22 @@ static eg_status server_read_personal(const eg_server *s, const eg_bundle *kept,
     return s->n_state ? eg_bundle_need(kept, SERVER_STATE, s->n_state, state) : EG_OK;
 }
 
-/* Personal models are asked for where nothing may fail, so a run that goes on reads them now.
- */
 eg_status eg_pfedgrp_begin(void *self, eg_server *s)
 {
     eg_pfedgrp_server *p = self;
     eg_generator_spec spec = eg_class_spec(&p->is.replay, s->net);
-    const eg_bundle *kept;
-    const float *param, *state;
     p->classes = eg_scenario_n_classes(s->scenario);
     spec.draws_only = true;
-    EG_TRY(eg_generator_new(&spec, &p->shape));
+    return eg_generator_new(&spec, &p->shape);
+}
+
+/* Personal models are asked for where nothing may fail, so what there is of them is read now.
+ */
+eg_status eg_pfedgrp_send(void *self, eg_server *s, int exchange, eg_bundle *to)
+{
+    const eg_bundle *kept;
+    const float *param, *state;
+    (void)self, (void)exchange, (void)to;
     for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++) {
         EG_TRY(eg_server_recall(s, server_name("personal", c).text, &kept));
         if (kept)

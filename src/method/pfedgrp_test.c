@@ -72,6 +72,9 @@ static void test_personal_models_are_the_same_wherever_they_are_made(void **stat
     outcome one = run(TEXT, NULL, 1, 0);
     assert_true(same(one, run(TEXT, NULL, 2, 3)));
     assert_true(same(one, run(TEXT, NULL, -2, 2)));
+    assert_int_equal(setenv("ENGRAM_CHECKPOINT_SECONDS", "0", 1), 0); /* in every round */
+    assert_true(same(one, run(TEXT, NULL, 1, 0)));
+    assert_int_equal(unsetenv("ENGRAM_CHECKPOINT_SECONDS"), 0);
 }
 
 static void test_every_ablation_changes_the_result(void **state)
