@@ -147,9 +147,11 @@ eg_status drawing_sheet_save(const drawing_sheet *s, const char *path)
         return drawing_save_numbers(s, path);
     int64_t n = s->n_rows * s->per_row;
     int64_t wide = s->n_rows > 1 ? s->per_row : (int64_t)ceil(sqrt((double)n));
+    if (wide < 1)
+        return eg_fail(EG_EINVAL, "there is nothing to draw");
     eg_table t = {0};
-    eg_status status = eg_table_alloc_u8(&t, n, s->channels, s->height, s->width,
-                                         wide ? (n + wide - 1) / wide : 0);
+    eg_status status =
+        eg_table_alloc_u8(&t, n, s->channels, s->height, s->width, (n + wide - 1) / wide);
     for (size_t i = 0; status == EG_OK && i < (size_t)n * eg_table_sample(&t); i++)
         t.u8[i] = (uint8_t)lrintf(127.5f * (s->x[i] + 1));
     for (int64_t i = 0; status == EG_OK && i < n; i++)

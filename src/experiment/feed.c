@@ -198,8 +198,10 @@ void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng
         const eg_recipe *r = rng ? f->learn[task] : f->judge[task];
         int64_t rows = eg_recipe_fan(r);
         eg_recipe_fill(r, t, ids, (size_t)run, rng, x);
-        for (int64_t k = 0; k < run * rows; k++)
-            *labels++ = (float)(f->fan * t->y[ids[k / rows]] + k % rows);
+        for (int64_t k = 0; k < run * rows; k++) {
+            int64_t sample = k / rows;
+            *labels++ = (float)(f->fan * t->y[ids[sample]] + k % rows);
+        }
         x += (size_t)(run * rows) * f->sample;
     }
 }

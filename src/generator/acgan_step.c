@@ -6,6 +6,7 @@
 #include <engram/op.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 eg_node *eg_acgan_judged(const eg_net *critic, eg_graph *g, eg_node *features, eg_node *labels,
@@ -29,6 +30,18 @@ void eg_labels_draw(eg_rng *rng, const float *labels, int64_t n_labels, int64_t 
         out[i] = labels[eg_rng_below(rng, (uint64_t)n_labels)];
 }
 
+/* The input that has the labels of the rows of another. */
+typedef struct step_name {
+    char text[32];
+} step_name;
+
+static step_name step_labels(const char *word)
+{
+    step_name n;
+    snprintf(n.text, sizeof n.text, "labels of %s", word);
+    return n;
+}
+
 /* What a critic's program is recorded from. */
 typedef struct step_recorded {
     const eg_generator *m;
@@ -44,12 +57,11 @@ static eg_node *step_record_half(const step_recorded *r, eg_graph *g, const char
     const eg_net *critic = r->critic;
     eg_node *loss = NULL;
     for (int drawn = 0; drawn < 2; drawn++) {
-        char name[32] = "labels of ";
         const char *word = drawn ? fake : real;
         eg_node *x = eg_input(g, word, eg_dims(n, m->channels, m->height, m->width));
-        strcat(name, word);
-        eg_node *term = eg_acgan_judged(critic, g, eg_net_features(critic, g, x),
-                                        eg_input(g, name, eg_dims(n)), !drawn);
+        eg_node *labels = eg_input(g, step_labels(word).text, eg_dims(n));
+        eg_node *term =
+            eg_acgan_judged(critic, g, eg_net_features(critic, g, x), labels, !drawn);
         loss = loss ? eg_add(g, loss, term) : term;
     }
     return loss;
@@ -77,19 +89,16 @@ static void step_record_both(void *context, eg_graph *g, int64_t n)
 static void step_fill(const eg_generator *m, eg_plan *plan, const char *word,
                       const eg_images *from)
 {
-    char name[32] = "labels of ";
-    strcat(name, word);
     memcpy(eg_plan_input(plan, word), from->x, (size_t)(from->n * m->pixels) * sizeof(float));
-    memcpy(eg_plan_input(plan, name), from->labels, (size_t)from->n * sizeof(float));
+    memcpy(eg_plan_input(plan, step_labels(word).text), from->labels,
+           (size_t)from->n * sizeof(float));
 }
 
 /* Drawings of the machine's own, in training form, into the inputs of a word. */
 static eg_status step_draw(eg_generator *m, eg_plan *plan, const char *word,
                            const eg_acgan_step *step, eg_rng *rng)
 {
-    char name[32] = "labels of ";
-    strcat(name, word);
-    float *labels = eg_plan_input(plan, name);
+    float *labels = eg_plan_input(plan, step_labels(word).text);
     eg_labels_draw(rng, step->labels, step->n_labels, step->now.n, labels);
     return eg_generator_draw_batch(m, labels, step->now.n, rng, eg_plan_input(plan, word));
 }

@@ -54,33 +54,37 @@ static void write_file(const char *kind, const char *path)
     eg_generator_free(m);
 }
 
+/* The i-th generator of a file draws what the one that was put there drew. */
+static void check_shown(const char *kind, eg_exhibits *x, size_t i)
+{
+    static float before[N * SIDE * SIDE], after[N * SIDE * SIDE];
+    eg_generator *m = machine(kind, "width=8", 4 + i), *shown;
+    draw(m, before);
+    eg_generator_free(m);
+    assert_int_equal(eg_exhibits_at(x, i).client, i ? -1 : 12);
+    assert_int_equal(eg_exhibits_at(x, i).label, i ? -1 : 7);
+    assert_ok(eg_exhibits_show(x, i, &shown));
+    draw(shown, after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_int_equal(shown->n_learners, 1); /* what only trains is not there */
+}
+
 static void test_every_kind_draws_the_same_from_its_file(void **state)
 {
     (void)state;
-    static float before[N * SIDE * SIDE], after[N * SIDE * SIDE];
     char folder[FILES_PATH], path[FILES_PATH + 32];
     files_folder(folder);
     snprintf(path, sizeof path, "%s/g.safetensors", folder);
     for (size_t k = 0; eg_generator_kinds[k]; k++) {
         const char *kind = eg_generator_kinds[k]->component.name;
         eg_exhibits *x;
-        eg_generator *shown;
         write_file(kind, path);
         assert_ok(eg_exhibits_open(path, &x));
         assert_int_equal(eg_exhibits_n(x), 2);
         assert_string_equal(eg_exhibits_note(x, "data"), "fashion-mnist");
         assert_string_equal(eg_exhibits_note(x, "shape"), "1x8x8");
-        for (size_t i = 0; i < 2; i++) {
-            eg_generator *m = machine(kind, "width=8", 4 + i);
-            draw(m, before);
-            eg_generator_free(m);
-            assert_int_equal(eg_exhibits_at(x, i).client, i ? -1 : 12);
-            assert_int_equal(eg_exhibits_at(x, i).label, i ? -1 : 7);
-            assert_ok(eg_exhibits_show(x, i, &shown));
-            draw(shown, after);
-            assert_memory_equal(before, after, sizeof before);
-            assert_int_equal(shown->n_learners, 1); /* what only trains is not there */
-        }
+        for (size_t i = 0; i < 2; i++)
+            check_shown(kind, x, i);
         eg_exhibits_free(x);
     }
     files_remove(folder);

@@ -196,22 +196,25 @@ static void test_a_kind_says_what_its_options_cannot_be(void **state)
 }
 
 /* What draws step by step cannot be taught through its drawings. */
+static void check_refusal(const eg_generator_kind *kind)
+{
+    float x[PIXELS], label = 0;
+    eg_rng rng = stream(0);
+    const eg_lesson lesson = {.key = "test"};
+    eg_generator *m = small_machine(kind);
+    assert_fails(eg_generator_teach(m, &lesson, &label, 1, &rng, NULL), EG_ENOTSUP,
+                 "step by step");
+    assert_fails(eg_generator_draw_batch(m, &label, 1, &rng, x), EG_ENOTSUP,
+                 kind->component.name);
+    eg_generator_free(m);
+}
+
 static void test_a_lesson_is_for_kinds_that_draw_at_once(void **state)
 {
     (void)state;
-    float x[PIXELS], label = 0;
-    eg_rng rng = stream(0);
-    for (size_t k = 0; eg_generator_kinds[k]; k++) {
-        eg_generator *m = small_machine(eg_generator_kinds[k]);
-        const eg_lesson lesson = {.key = "test"};
-        if (m->kind->draw) {
-            assert_fails(eg_generator_teach(m, &lesson, &label, 1, &rng, NULL), EG_ENOTSUP,
-                         "step by step");
-            assert_fails(eg_generator_draw_batch(m, &label, 1, &rng, x), EG_ENOTSUP,
-                         m->kind->component.name);
-        }
-        eg_generator_free(m);
-    }
+    for (size_t k = 0; eg_generator_kinds[k]; k++)
+        if (eg_generator_kinds[k]->draw)
+            check_refusal(eg_generator_kinds[k]);
 }
 
 typedef struct size_case {

@@ -326,6 +326,19 @@ static void test_a_generator_goes_on_from_its_old_weights_and_steps(void **state
     one_client_close(&o);
 }
 
+/* Adds an entry to a bundle; a tensor with a value all over if one is given. */
+static void copy_entry(const eg_bundle_entry *e, const float *value, eg_bundle *to)
+{
+    float *room;
+    if (e->is_scalar) {
+        assert_ok(eg_bundle_scalar(to, e->name, e->scalar));
+        return;
+    }
+    assert_ok(eg_bundle_room(to, e->name, e->shape, &room));
+    for (size_t k = 0; k < e->n; k++)
+        room[k] = value ? *value : e->values[k];
+}
+
 /* Puts a value all over a tensor of a class's generator, as the client keeps it. */
 static void spoil(one_client *o, int class, const char *tensor, float value)
 {
@@ -337,15 +350,8 @@ static void spoil(one_client *o, int class, const char *tensor, float value)
     const eg_bundle *kept = one_client_kept(o, record);
     assert_ok(eg_bundle_new(&spoilt));
     for (size_t i = 0; i < eg_bundle_n(kept); i++) {
-        float *room;
         eg_bundle_at(kept, i, &e);
-        if (e.is_scalar) {
-            assert_ok(eg_bundle_scalar(spoilt, e.name, e.scalar));
-            continue;
-        }
-        assert_ok(eg_bundle_room(spoilt, e.name, e.shape, &room));
-        for (size_t k = 0; k < e.n; k++)
-            room[k] = strcmp(e.name, name) == 0 ? value : e.values[k];
+        copy_entry(&e, strcmp(e.name, name) == 0 ? &value : NULL, spoilt);
     }
     one_client_keep(o, 0, record, spoilt);
 }

@@ -268,5 +268,7 @@ eg_status eg_fedcil_exhibit(void *self, eg_server *s, struct eg_gallery *to)
 {
     const eg_fedcil_server *f = self;
     (void)s;
+    if (eg_gallery_n(to) > 0) /* another part's: a gallery is of one kind */
+        return EG_OK;
     return eg_gallery_add(to, f->own, (eg_drawer){.client = -1, .label = -1});
 }

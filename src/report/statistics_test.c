@@ -29,7 +29,8 @@ static double exact_4(double t)
 static void test_students_t_has_its_closed_forms(void **state)
 {
     (void)state;
-    for (double t = 0; t < 30; t = t * 1.3 + 0.1) {
+    double t = 0;
+    for (int i = 0; i < 16; i++, t = t * 1.3 + 0.1) {
         assert_near(eg_student_p(t, 1), exact_1(t), 1e-13);
         assert_near(eg_student_p(t, 2), exact_2(t), 1e-13);
         assert_near(eg_student_p(t, 4), exact_4(t), 1e-13);
