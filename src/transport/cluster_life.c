@@ -147,6 +147,7 @@ eg_status eg_cluster_order(eg_cluster *c, const int64_t order[EG_ORDER])
 
 eg_status eg_cluster_next(eg_cluster *c, int64_t order[EG_ORDER], bool *over)
 {
+    *over = false;
     for (;;) {
         eg_frame f;
         eg_status s = eg_cluster_pump(c);

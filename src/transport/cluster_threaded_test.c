@@ -207,6 +207,34 @@ static void test_frames_arrive_whole_and_in_order(void **state)
         assert_int_equal(all[r].code, 0);
 }
 
+/* Rank 0 gives three orders; the others follow until all is over. */
+static void life_orders(one *o)
+{
+    int64_t order[EG_ORDER] = {0};
+    for (double since = eg_seconds(); o->rank == 1 && eg_seconds() - since < 0.2;) {
+        (void)eg_cluster_pump(o->c); /* all orders are here, and the end, before it follows */
+        eg_cluster_nap(o->c);
+    }
+    for (int64_t k = 1; k <= 3 && o->rank == 0; k++)
+        assert_ok(eg_cluster_order(o->c, (int64_t[EG_ORDER]){k, 2 * k, 3 * k, -k}));
+    for (int64_t k = 1; k <= 4 && o->rank > 0; k++) {
+        bool over = k < 4; /* what stood there before must not count */
+        assert_ok(eg_cluster_next(o->c, order, &over));
+        assert_int_equal(over, k == 4);
+        if (!over)
+            assert_true(order[0] == k && order[1] == 2 * k && order[3] == -k);
+    }
+}
+
+static void test_orders_are_followed_until_the_end(void **state)
+{
+    (void)state;
+    one all[RANKS] = {{.life = life_orders}, {.life = life_orders}, {.life = life_orders}};
+    together(all, RANKS);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(all[r].code, 0);
+}
+
 static const char *const classes =
     "name: t\n"
     "data: {name: blobs, train: 400, test: 80, classes: 4, validation: 0.1}\n"
@@ -376,6 +404,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames_arrive_whole_and_in_order),
+        cmocka_unit_test(test_orders_are_followed_until_the_end),
         cmocka_unit_test(test_the_bits_are_the_same_on_any_number_of_ranks),
         cmocka_unit_test(test_a_rank_with_something_else_is_refused_by_name),
         cmocka_unit_test(test_what_fails_on_a_rank_is_said_by_rank_0),
