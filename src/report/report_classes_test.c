@@ -34,11 +34,11 @@ static const fixture plain = {.name = "demo",
                               .classes = 10};
 
 /* Writes n runs; dirs point to where. */
-static void write_runs(const fixture *runs, size_t n, char path[][FILES_PATH + 16],
+static void write_runs(const fixture *runs, size_t n, char path[][FILES_PATH + 32],
                        const char **dirs)
 {
     for (size_t i = 0; i < n; i++) {
-        snprintf(path[i], FILES_PATH + 16, "%s/%zu", folder, i);
+        snprintf(path[i], FILES_PATH + 32, "%s/%zu", folder, i);
         dirs[i] = path[i];
         fixture_write(&runs[i], path[i]);
     }
@@ -46,7 +46,7 @@ static void write_runs(const fixture *runs, size_t n, char path[][FILES_PATH + 1
 
 static char *page_of(const fixture *runs, size_t n, const eg_published *paper)
 {
-    char path[4][FILES_PATH + 16], out[FILES_PATH + 16];
+    char path[4][FILES_PATH + 32], out[FILES_PATH + 32];
     const char *dirs[4];
     unsigned char *text;
     size_t size;
@@ -73,7 +73,7 @@ static void test_seeds_are_added_up(void **state)
 {
     (void)state;
     fixture runs[2] = {plain, plain};
-    char path[2][FILES_PATH + 16];
+    char path[2][FILES_PATH + 32];
     const char *dirs[2];
     eg_groups *g;
     eg_taken t;
@@ -183,7 +183,7 @@ static void test_what_was_met_is_the_metric_of_every_round(void **state)
 {
     (void)state;
     fixture run = plain;
-    char path[1][FILES_PATH + 16];
+    char path[1][FILES_PATH + 32];
     const char *dirs[1];
     eg_groups *g;
     double sum = 0;
