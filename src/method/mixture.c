@@ -59,7 +59,7 @@ eg_status eg_mixture_loss(const eg_mixture *m, eg_worker *on, const double *w,
     eg_plan *plan;
     EG_TRY(mixture_plan(m, on, rows->n, &mixed, &plan));
     eg_mixture_take(m, w, mixed->param, mixed->state);
-    if (state)
+    if (state && m->n_state)
         memcpy(mixed->state, state, m->n_state * sizeof *state);
     memcpy(eg_plan_input(plan, "x"), rows->x, (size_t)rows->n * pixels * sizeof *rows->x);
     memcpy(eg_plan_input(plan, "labels"), rows->labels, (size_t)rows->n * sizeof *rows->labels);
