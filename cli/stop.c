@@ -9,6 +9,7 @@
 #include "stop.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 static atomic_bool stop_flag; /* set by the waiting thread alone */
 static atomic_bool stop_deaf;
+static sem_t stop_waits; /* posted once, when the thread has started */
 
 static sigset_t stop_signals(void)
 {
@@ -37,6 +39,7 @@ static void stop_say(const char *text)
 static void *stop_wait(void *says)
 {
     sigset_t all = stop_signals();
+    sem_post(&stop_waits);
     for (int number; sigwait(&all, &number) == 0;) {
         if (atomic_load(&stop_deaf))
             continue;
@@ -64,10 +67,15 @@ eg_status stop_watch(bool says)
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
+    sem_init(&stop_waits, 0, 0);
     int wrong = pthread_create(&waiter, NULL, stop_wait, says ? &stop_flag : NULL);
     if (wrong)
         return eg_fail(EG_ENOMEM, "no thread to wait for Ctrl-C: %s", strerror(wrong));
     pthread_detach(waiter);
+    /* Whoever forks next must not do so while the thread starts, and may hold locks of the
+     * allocator, which a child would wait for in vain. From here on it only waits. */
+    while (sem_wait(&stop_waits) != 0)
+        continue;
     watching = true;
     return EG_OK;
 }
