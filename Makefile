@@ -41,7 +41,7 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/check
 
 test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer and the fuzzers
-	tools/setup build check fuzz mpi slow
+	tools/setup build check fuzz mpi slow torch
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)
