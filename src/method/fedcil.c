@@ -116,15 +116,8 @@ eg_status eg_label_set_write(const eg_label_set *s, const char *name, eg_bundle 
 
 eg_status eg_label_set_read(eg_label_set *s, const char *name, const eg_bundle *from)
 {
-    size_t n;
-    const float *mask = eg_bundle_find(from, name, &n);
-    if (!mask || n != (size_t)s->classes)
-        return eg_fail(EG_EFORMAT, "'%s' has %zu classes, not %lld", name, n,
-                       (long long)s->classes);
-    for (size_t i = 0; i < n; i++)
-        if (mask[i] != 0 && mask[i] != 1)
-            return eg_fail(EG_EFORMAT, "'%s' has %g for class %zu, neither 0 nor 1", name,
-                           (double)mask[i], i);
+    const float *mask;
+    EG_TRY(eg_bundle_need_counts(from, name, (size_t)s->classes, 1, &mask));
     eg_label_set_clear(s);
     eg_label_set_join(s, mask);
     return EG_OK;

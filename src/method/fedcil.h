@@ -30,7 +30,7 @@ void eg_label_set_add(eg_label_set *s, int64_t label);
 /* Adds all of another set, as a mask [classes]. */
 void eg_label_set_join(eg_label_set *s, const float *mask);
 
-/* Its mask in a bundle, and back: EG_EFORMAT unless it is there, whole and of ones and zeros.
+/* Its mask in a bundle, and back: a failure unless it is there, whole and of ones and zeros.
  */
 eg_status eg_label_set_write(const eg_label_set *s, const char *name, eg_bundle *to);
 eg_status eg_label_set_read(eg_label_set *s, const char *name, const eg_bundle *from);

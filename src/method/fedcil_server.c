@@ -108,23 +108,13 @@ eg_status eg_fedcil_send(void *self, eg_server *s, int exchange, eg_bundle *to)
     return eg_label_set_write(&f->known, "fedcil.known", to);
 }
 
-static eg_status server_flat(const eg_bundle *from, const char *name, size_t n,
-                             const float **out)
-{
-    size_t there;
-    *out = eg_bundle_find(from, name, &there);
-    return *out && there == n ? EG_OK
-                              : eg_fail(EG_ESHAPE, "tensor '%s': %zu values, not %zu", name,
-                                        *out ? there : 0, n);
-}
-
 /* An upload's generator and labels. */
 static eg_status server_read(eg_fedcil_server *f, const eg_bundle *from, const float **param,
                              const float **state)
 {
     const eg_learner *l = f->own->learners[0];
-    EG_TRY(server_flat(from, "fedcil.generator.param", l->n_params, param));
-    EG_TRY(server_flat(from, "fedcil.generator.state", l->n_state, state));
+    EG_TRY(eg_bundle_need(from, "fedcil.generator.param", l->n_params, param));
+    EG_TRY(eg_bundle_need(from, "fedcil.generator.state", l->n_state, state));
     EG_TRY(eg_label_set_read(&f->now, "fedcil.now", from));
     EG_TRY(eg_label_set_read(&f->past, "fedcil.before", from));
     return f->now.n > 0 ? EG_OK : eg_fail(EG_EINVAL, "'fedcil.now' has no class");

@@ -408,12 +408,12 @@ static void test_uploads_that_lie_are_left_out(void **state)
         const float *values;
         size_t n;
     } lies[] = {
-        {"fedcil.now", "neither 0 nor 1", half, CLASSES},
+        {"fedcil.now", "not a whole number from 0 to 1", half, CLASSES},
         {"fedcil.now", "has no class", none, CLASSES},
-        {"fedcil.before", "3 classes", few, 3},
+        {"fedcil.before", "3 values", few, 3},
         {"fedcil.generator.param", "3 values", few, 3},
         {"fedcil.generator.state", "3 values", few, 3},
-        {"fedcil.now", "0 classes", NULL, 0},
+        {"fedcil.now", "is missing", NULL, 0},
     };
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         eg_bundle *good = make_upload(&k.h.s, k.f, 1, 0, false), *bad;
