@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct bench_options {
     const char *peer, *model, *generator;
@@ -260,8 +261,8 @@ int eg_verb_bench(int argc, char **argv)
     int wrong = bench_parse(argc, argv, &o);
     if (wrong)
         return wrong;
-    if (o.model && !eg_model_find(o.model))
-        return eg_cli_usage("bench", "there is no model '%s'", o.model);
+    if (o.model && !eg_model_find(o.model) && access(o.model, F_OK) != 0)
+        return eg_cli_usage("bench", "there is no model and no file '%s'", o.model);
     if (o.generator && !eg_generator_find(o.generator))
         return eg_cli_refused("bench", EG_ENOENT);
     if (o.layers)

@@ -18,6 +18,7 @@ typedef struct bench_job {
     uint64_t step;
 } bench_job;
 
+/* model: a network's name, or an experiment file that has one. */
 eg_status bench_job_open(bench_job *j, const char *model, int64_t batch, bool train);
 void bench_job_close(bench_job *j);
 /* One step: forward, and when training backward and the optimiser's update. */

@@ -3,6 +3,7 @@
  */
 #include "bench.h"
 
+#include <engram/experiment.h>
 #include <engram/op.h>
 
 #include <stdlib.h>
@@ -39,17 +40,34 @@ static void bench_job_fill(bench_job *j, bool train)
         eg_plan_input(j->plan, "labels")[i] = (float)eg_rng_below(&r, (uint64_t)spec->classes);
 }
 
-eg_status bench_job_open(bench_job *j, const char *model, int64_t batch, bool train)
+/* The network of an experiment file, made for its data. */
+static eg_status bench_net_of_file(const char *path, eg_net **net)
 {
-    memset(j, 0, sizeof *j);
-    j->batch = batch;
+    eg_experiment *e;
+    EG_TRY(eg_experiment_load(path, NULL, 0, NULL, &e));
+    eg_status s = eg_experiment_net(e, NULL, NULL, net);
+    eg_experiment_free(e);
+    return s;
+}
+
+static eg_status bench_net(const char *model, eg_net **net)
+{
+    if (!eg_model_find(model))
+        return bench_net_of_file(model, net);
     bool colour = strncmp(model, "resnet", 6) == 0;
     const eg_net_spec spec = {.model = model,
                               .channels = colour ? 3 : 1,
                               .height = colour ? 32 : 28,
                               .width = colour ? 32 : 28,
                               .classes = 10};
-    EG_TRY(eg_net_new(&spec, &j->net));
+    return eg_net_new(&spec, net);
+}
+
+eg_status bench_job_open(bench_job *j, const char *model, int64_t batch, bool train)
+{
+    memset(j, 0, sizeof *j);
+    j->batch = batch;
+    EG_TRY(bench_net(model, &j->net));
     const eg_params *p = eg_net_params(j->net);
     EG_TRY(eg_params_alloc(p, &j->value));
     EG_TRY(eg_params_alloc(p, &j->grad));

@@ -125,7 +125,7 @@ const eg_verb eg_verbs[] = {
      "  --norms           a gradient norm for every sample, against a training step\n"
      "  --convs           the convolutions of generators and critics, each pass alone\n"
      "  --data            what making batches costs\n"
-     "  --model NAME      this network alone\n"
+     "  --model NAME      this network alone, by name or experiment file\n"
      "  --generator NAME  the training steps of one that draws\n"
      "  --batch N         samples in a batch\n"
      "  --seconds S       time for each figure (4)\n"

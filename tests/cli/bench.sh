@@ -8,6 +8,18 @@ engram bench --convs --batch 1 --seconds 0.01 | sed -E '1d; s/ +/ /g; s/[0-9]+(\
 engram bench --layers --model cnn-small --seconds 0.1 >layers
 grep '^conv2d_back_weights ' layers >/dev/null
 grep -E '^[0-9]+ steps, [0-9.]+ ms; arena [0-9.]+ MB; [0-9]+ reorders of activations' layers >/dev/null
+cat >net.yaml <<END
+name: net
+data: {name: blobs, train: 100, test: 20, classes: 3}
+model: {name: layers, layers: [flatten, linear 7, relu]}
+scenario: {kind: class-incremental, tasks: 1, clients: 1}
+runs:
+- {label: a, method: fedavg}
+END
+engram bench --layers --model net.yaml --batch 4 --seconds 0.1 >layers
+sed -nE 's/^(linear +\[4, 7\]) .*/\1/p' layers
+sed -i 's/linear 7/linear 0/' net.yaml
+fails 1 engram bench --layers --model net.yaml
 fails 2 engram bench --isa sse9
 fails 2 engram bench --layers --norms
 fails 2 engram bench --data --layers
