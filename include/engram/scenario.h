@@ -56,8 +56,7 @@ typedef struct eg_task {
 } eg_task;
 
 typedef struct eg_span {
-    int64_t task;
-    int64_t n;
+    int32_t task, n;
     const int64_t *ids; /* [n], numbers of training samples of the task's source */
 } eg_span;
 

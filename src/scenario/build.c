@@ -182,7 +182,7 @@ eg_status eg_build_span(eg_scenario *s, int64_t client, int64_t t, int64_t from,
     EG_ASSERT(from >= 0 && n >= 0 && from + n <= part->n);
     EG_TRY(eg_grow(&s->spans, s->n_spans, &s->cap_spans, sizeof *s->spans));
     s->spans[s->n_spans++] =
-        (eg_span){.task = t, .n = n, .ids = n > 0 ? s->ids + part->first + from : NULL};
+        (eg_span){(int32_t)t, (int32_t)n, n > 0 ? s->ids + part->first + from : NULL};
     eg_stage *stage = &s->stages[s->n_stages - 1];
     stage->n_spans++;
     stage->n += n;
@@ -206,6 +206,9 @@ static eg_status build_check_labels(const eg_labels *l, size_t i)
 {
     if (l->n_train < 1 || l->classes < 1 || l->classes > INT32_MAX || l->n_test < 0)
         return eg_fail(EG_EINVAL, "data source %zu has no training samples or no classes", i);
+    if (l->n_train > INT32_MAX)
+        return eg_fail(EG_EINVAL, "data source %zu has %lld training samples, more than %d", i,
+                       (long long)l->n_train, INT32_MAX);
     for (int64_t k = 0; k < l->n_train; k++)
         if (l->train[k] < 0 || l->train[k] >= l->classes)
             return eg_fail(EG_EINVAL,

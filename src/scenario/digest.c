@@ -79,7 +79,7 @@ static void digest_client(digest_out *o, const eg_scenario *s, int64_t c)
                    g->begin, g->end);
         for (int64_t k = 0; k < g->n_spans; k++) {
             const eg_span *span = &s->spans[g->first_span + k];
-            digest_put(o, " task %" PRId64 ":", span->task);
+            digest_put(o, " task %" PRId32 ":", span->task);
             digest_ids(o, span->ids, span->n);
         }
         digest_put(o, "\n");

@@ -106,7 +106,7 @@ static eg_status hold_out_move(const hold_out *h, const eg_scenario *s, eg_holdi
             held[p->n_held++] = ids[i];
         else
             ids[n++] = ids[i];
-    p->n = n;
+    p->n = (int32_t)n;
     if (p->n_held > 0)
         memcpy(ids + n, held, (size_t)p->n_held * sizeof *held);
     free(held);

@@ -41,16 +41,19 @@ typedef struct eg_common {
     bool announce;
 } eg_common;
 
+/* There are as many of these, and of eg_span and eg_holding, as clients times tasks: they are
+ * small. */
 typedef struct eg_stage {
-    int64_t begin, end;
-    int64_t first_span, n_spans;
-    int64_t n;     /* samples */
-    int64_t visit; /* real-time: how often the client was in this task before */
+    int64_t begin, end, first_span;
+    int64_t n; /* samples */
+    int32_t n_spans;
+    int32_t visit; /* real-time: how often the client was in this task before */
 } eg_stage;
 
 /* A client's samples of one task, in eg_scenario.ids; behind them those held out. */
 typedef struct eg_holding {
-    int64_t first, n, n_held;
+    int64_t first;
+    int32_t n, n_held;
 } eg_holding;
 
 /* Test samples of one source by class. */

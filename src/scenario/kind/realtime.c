@@ -86,7 +86,7 @@ static eg_status realtime_stages(const void *self, eg_scenario *s)
             from = from < size ? from : size;
             EG_TRY(eg_build_stage(s, c, r, r + 1));
             EG_TRY(eg_build_span(s, c, t, from, size - from < take ? size - from : take));
-            s->stages[s->n_stages - 1].visit = visits[t]++;
+            s->stages[s->n_stages - 1].visit = (int32_t)visits[t]++;
         }
     }
     return EG_OK;
