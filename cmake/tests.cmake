@@ -73,9 +73,14 @@ target_link_options(lost_test PRIVATE -Wl,--wrap=eg_transport_find)
 target_link_options(fedcil_run_test PRIVATE -Wl,--wrap=eg_acgan_learn)
 target_link_options(border_test PRIVATE -Wl,--wrap=send -Wl,--wrap=recv)
 
-# golden_generator_test breaks rules of gradients on purpose.
+# golden_generator_test and golden_fedcil_test break rules on purpose.
 target_link_options(golden_generator_test PRIVATE -Wl,--wrap=eg_gradients
                     -Wl,--wrap=eg_leaky_relu_back -Wl,--wrap=eg_softmax)
+target_link_options(golden_fedcil_test PRIVATE -Wl,--wrap=eg_kl_divergence
+                    -Wl,--wrap=eg_bce_with_logits)
+# golden_fedcil_server_test gives the server its streams and a worker, and takes its notes.
+target_link_options(golden_fedcil_server_test PRIVATE -Wl,--wrap=eg_server_each
+                    -Wl,--wrap=eg_server_stream -Wl,--wrap=eg_server_note)
 
 # Registers a test once more for an instruction set; where the machine lacks it, it is skipped.
 function(eg_test_isa test isa label)

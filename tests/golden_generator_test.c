@@ -5,7 +5,7 @@
  * network begins with values of a formula, every step gets inputs of the same. The programs
  * that run here are those of training: its first steps make them.
  */
-#include "golden_file.h"
+#include "golden_step.h"
 
 #include <engram/generator.h>
 #include <engram/op.h>
@@ -46,21 +46,10 @@ eg_node *__wrap_eg_softmax(eg_graph *g, eg_node *x)
     return __real_eg_softmax(g, broken.scale ? eg_affine(g, x, 4, 0) : x);
 }
 
-static void fill_learner(eg_learner *l, const eg_json *tensors)
-{
-    assert_int_equal(eg_json_count(tensors), eg_params_n(l->table));
-    for (size_t i = 0; i < eg_json_count(tensors); i++) {
-        const eg_json *t = eg_json_at(tensors, i);
-        const eg_param_info *info = tensor_of(l->table, text_of(t, "name"));
-        golden_fill((int)int_of(t, "t"), (float)real_of(t, "base"), (float)real_of(t, "scale"),
-                    info->size, (info->trained ? l->param : l->state) + info->offset);
-    }
-}
-
 static void fill_learners(eg_generator *m, const eg_json *file)
 {
     for (size_t i = 0; i < m->n_learners; i++)
-        fill_learner(m->learners[i], eg_json_at(eg_json_get(file, "learners"), i));
+        golden_fill_learner(m->learners[i], eg_json_at(eg_json_get(file, "learners"), i));
 }
 
 /* A machine that has taken a few steps, so that its programs are there. */
@@ -92,44 +81,18 @@ static eg_generator *machine_of(const eg_json *file)
     return m;
 }
 
-static void fill_input(eg_plan *plan, const eg_json *input)
-{
-    float *to = eg_plan_input(plan, text_of(input, "name"));
-    size_t n = (size_t)int_of(input, "size");
-    int t = (int)int_of(input, "t"), mod = (int)int_of(input, "mod");
-    assert_non_null(to);
-    if (mod)
-        golden_fill_labels(t, (uint32_t)mod, n, to);
-    else
-        golden_fill(t, (float)real_of(input, "base"), (float)real_of(input, "scale"), n, to);
-}
-
 /* The largest of what a step is off by: its loss, and every gradient over its norm. */
 static double distance_of(eg_generator *m, const eg_json *file, const eg_json *step)
 {
-    const eg_json *inputs = eg_json_get(step, "inputs"), *grads = eg_json_get(step, "grads");
     const eg_learner *l = m->learners[int_of(step, "learner")];
     eg_program *program;
     eg_plan *plan;
     fill_learners(m, file);
     assert_ok(eg_generator_program(m, text_of(step, "program"), NULL, NULL, &program));
     assert_ok(eg_program_plan(program, int_of(step, "batch"), &plan));
-    for (size_t i = 0; i < eg_json_count(inputs); i++)
-        fill_input(plan, eg_json_at(inputs, i));
+    golden_fill_inputs(plan, step);
     assert_ok(eg_plan_run(plan));
-    double floor = real_of(step, "floor");
-    double worst = fabs((double)*eg_plan_output(plan, "loss") - real_of(step, "loss"));
-    for (size_t i = 0; i < eg_json_count(grads); i++) {
-        const eg_json *t = eg_json_at(grads, i);
-        const eg_param_info *info = tensor_of(l->table, text_of(t, "name"));
-        const float *grad = l->grad + info->offset;
-        double norm = 0, want = real_of(t, "norm");
-        for (size_t j = 0; j < info->size; j++)
-            norm += (double)grad[j] * (double)grad[j];
-        worst = fmax(worst, golden_distance(eg_json_get(t, "at"), grad, info->size, floor));
-        worst = fmax(worst, fabs(sqrt(norm) - want) / (want + floor));
-    }
-    return worst;
+    return golden_step_off(step, (double)*eg_plan_output(plan, "loss"), l->table, l->grad);
 }
 
 /* The largest pixel that drawings are off by. */

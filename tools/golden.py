@@ -36,7 +36,8 @@
 #   tensors[]             name, shape, t, base, scale (the initial values), and after the last
 #                         step norm (L2), moved (L2 distance from the initial values) and at:
 #                         the entries floor(k * size / 64), k < 64, or all of a smaller tensor
-# ops.json is described in golden_ops.py, the steps of generators in golden_generators.py.
+# ops.json is described in golden_ops.py, the steps of generators in golden_generators.py, those of
+# methods in golden_methods.py.
 #
 # Why these settings. A relu or a maximum that rounding tips the other way changes a gradient
 # by up to a percent, and Adam turns the sign of a gradient near zero into a whole step, so hot
@@ -66,6 +67,7 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
 import golden_generators  # noqa: E402
+import golden_methods  # noqa: E402
 import golden_ops  # noqa: E402
 import torch_models  # noqa: E402
 from golden_formula import (  # noqa: E402
@@ -261,13 +263,14 @@ def main():
                 add_gaps(content, values)
             bad += settle(name, content, args.check, compare)
             seen += 1
-    for name, case in golden_generators.CASES.items():
-        if any(fnmatch.fnmatch(name, p) for p in args.pattern):
-            content = golden_generators.record(case)
-            if not args.check:
-                golden_generators.report(name, content)
-            bad += settle(name, content, args.check, golden_generators.compare)
-            seen += 1
+    for made_by in (golden_generators, golden_methods):
+        for name, case in made_by.CASES.items():
+            if any(fnmatch.fnmatch(name, p) for p in args.pattern):
+                content = made_by.record(case)
+                if not args.check:
+                    made_by.report(name, content)
+                bad += settle(name, content, args.check, made_by.compare)
+                seen += 1
     if any(fnmatch.fnmatch("ops", p) for p in args.pattern):
         bad += settle("ops", golden_ops.cases(), args.check, golden_ops.compare)
         seen += 1

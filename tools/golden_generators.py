@@ -20,6 +20,7 @@ from torch import nn
 
 import scenario_base
 import torch_generators
+import torch_methods
 from golden_formula import digits, entries, formula_hash, relative, short, stream
 
 LOSS_GAP, GRAD_GAP = 1e-4, 1e-4  # what the C tests allow
@@ -90,7 +91,8 @@ def fill(t, shape, base, scale, mod):
 def prepare(case, dtype):
     """The kind with its first values."""
     kind, options, _, shape, _, _ = case
-    machine = torch_generators.KINDS[kind](shape[0], shape[1], CLASSES, **options)
+    kinds = {**torch_generators.KINDS, **torch_methods.KINDS}
+    machine = kinds[kind](shape[0], shape[1], CLASSES, **options)
     for i, network in enumerate(machine.networks):
         state = network.state_dict()
         with torch.no_grad():
@@ -103,7 +105,8 @@ def prepare(case, dtype):
 def take(case, program, learner, inputs, dtype):
     """The loss of one step, and {name: gradient}."""
     machine = prepare(case, dtype)
-    loss = getattr(machine, program)(**{n: fill(*given_as(i)).to(dtype) for n, i in inputs.items()})
+    step = getattr(machine, program.replace(" ", "_"))
+    loss = step(**{n: fill(*given_as(i)).to(dtype) for n, i in inputs.items()})
     network = machine.networks[learner]
     grads = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
     names = [name for name, _ in network.named_parameters()]
@@ -150,7 +153,8 @@ def record_draw(case):
             "at": [short(images.ravel()[i]) for i in entries(images.size)]}
 
 
-def record(case):
+def record_steps(case):
+    """All of a file but drawings."""
     kind, options, batch, shape, inputs, learners = case
     machine = prepare(case, torch.float32)
     text = "".join(f" {k}={v}" for k, v in options.items())
@@ -159,27 +163,32 @@ def record(case):
                           for n, (t, base, scale) in first_values(i, network).items()]
                          for i, network in enumerate(machine.networks)],
             "steps": [record_step(case, program, learners[program], given)
-                      for program, given in inputs(batch, shape).items()],
-            "draw": record_draw(case)}
+                      for program, given in inputs(batch, shape).items()]}
 
 
-def report(name, content):
+def record(case):
+    return {**record_steps(case), "draw": record_draw(case)}
+
+
+def report_steps(name, content):
     for step in content["steps"]:
         loss, grad = max(step["gap"]["loss"], 1e-30), max(step["gap"]["grad"], 1e-30)
         print(f"{name:14} {step['program']:9} {loss:9.1e} {LOSS_GAP / loss:7.0f}x "
               f"{grad:10.1e} {GRAD_GAP / grad:7.0f}x")
+
+
+def report(name, content):
+    report_steps(name, content)
     gap = max(content["draw"]["gap"], 1e-30)
     print(f"{name:14} {'draw':9} {gap:9.1e} {LOSS_GAP / gap:7.0f}x")
 
 
-def compare(name, new, old):
+def compare_steps(name, new, old):
     """Complaints about a file, within a tenth of what the C tests allow."""
     for key in ("kind", "options", "shape", "classes", "learners"):
         if new[key] != old.get(key):
             return [f"{name}: {key} is {old.get(key)}, not {new[key]}"]
     bad = []
-    if max(abs(a - b) for a, b in zip(new["draw"]["at"], old["draw"]["at"])) > LOSS_GAP / 10:
-        bad.append(f"{name}: drawings differ")
     for a, b in zip(new["steps"], old["steps"]):
         if a["inputs"] != b["inputs"] or not abs(a["loss"] - b["loss"]) <= LOSS_GAP / 10:
             bad.append(f"{name}: {a['program']} costs {b['loss']}, not {a['loss']}")
@@ -187,3 +196,10 @@ def compare(name, new, old):
                 if g["name"] != h["name"]
                 or relative(h["at"], g["at"], g["norm"] + a["floor"]) > GRAD_GAP / 10]
     return bad if len(new["steps"]) == len(old["steps"]) else bad + [f"{name}: other steps"]
+
+
+def compare(name, new, old):
+    bad = compare_steps(name, new, old)
+    if max(abs(a - b) for a, b in zip(new["draw"]["at"], old["draw"]["at"])) > LOSS_GAP / 10:
+        bad.append(f"{name}: drawings differ")
+    return bad
