@@ -81,6 +81,7 @@ static eg_bundle *upload_of(const eg_json *file, const eg_json *described,
     golden_fill_network(l->table, golden_fedcil_network(file, GOLDEN_GENERATOR), shift, param,
                         state);
     assert_ok(eg_bundle_scalar(up, "samples", samples));
+    assert_ok(eg_bundle_scalar(up, "fedcil.tasks", real_of(described, "tasks")));
     add_mask(up, "fedcil.now", eg_json_get(described, "now"));
     add_mask(up, "fedcil.before", eg_json_get(described, "past"));
     return up;

@@ -9,10 +9,11 @@
 # fedcil-8.json has "server" beside them: rounds of uploads, each of them averaged and consolidated.
 #   seed, options    of the Philox streams (seed, of, draw, test); of both networks and their Adam
 #   steps            of each round
-#   rounds[]         uploads (client, samples, now, past: labels; shift: what is added to the
-#                    streams of both networks), losses (mean of the steps: generator, critic),
-#                    gap (float against double: of losses, of tensors over their norm) and
-#                    networks: for each its tensors after the round: name, norm, at
+#   rounds[]         uploads (client, samples, now, past: labels; tasks: how many have ended;
+#                    shift: what is added to the streams of both networks), losses (mean of the
+#                    steps: generator, critic), gap (float against double: of losses, of tensors
+#                    over their norm) and networks: for each its tensors after the round: name,
+#                    norm, at
 import torch
 
 import golden_generators
@@ -65,12 +66,12 @@ ROWS, STEPS, SEED = 32, 2, 7
 ADAM = {"lr": 1e-3, "beta1": 0.5, "beta2": 0.99, "weight_decay": 1e-2}
 DRAW_PLAN, DRAW_ROWS, DRAW_STEPS = range(3)
 ROUNDS = [
-    [{"client": 0, "samples": 10, "now": [0, 1, 2], "past": [], "shift": 200},
-     {"client": 3, "samples": 30, "now": [2, 5], "past": [], "shift": 400}],
-    [{"client": 0, "samples": 10, "now": [0, 1, 2], "past": [], "shift": 600},
-     {"client": 3, "samples": 30, "now": [2, 5], "past": [], "shift": 800}],
-    [{"client": 0, "samples": 20, "now": [5, 6], "past": [0, 1, 2], "shift": 2000},
-     {"client": 3, "samples": 40, "now": [0, 7], "past": [2, 5], "shift": 2200}],
+    [{"client": 0, "samples": 10, "now": [0, 1, 2], "past": [], "tasks": 0, "shift": 200},
+     {"client": 3, "samples": 30, "now": [2, 5], "past": [], "tasks": 0, "shift": 400}],
+    [{"client": 0, "samples": 10, "now": [0, 1, 2], "past": [], "tasks": 0, "shift": 600},
+     {"client": 3, "samples": 30, "now": [2, 5], "past": [], "tasks": 0, "shift": 800}],
+    [{"client": 0, "samples": 20, "now": [5, 6], "past": [0, 1, 2], "tasks": 1, "shift": 2000},
+     {"client": 3, "samples": 40, "now": [0, 7], "past": [2, 5], "tasks": 1, "shift": 2200}],
 ]
 
 
@@ -170,8 +171,8 @@ class Server:
         networks = [sent(self.case, u, self.dtype) for u in uploads]
         for u, n in zip(uploads, networks):
             before = self.kept.get(u["client"], {})
-            ended = u["past"] and u["past"] != before["past"]
-            self.kept[u["client"]] = {"now": n[0], "past": u["past"],
+            ended = before and u["tasks"] != before["tasks"]
+            self.kept[u["client"]] = {"now": n[0], "tasks": u["tasks"],
                                       "last": before["now"] if ended else before.get("last")}
             self.known |= set(u["now"]) | set(u["past"])
         with torch.no_grad():

@@ -9,6 +9,9 @@
 enum { EG_FEDCIL_BY_TASK, EG_FEDCIL_BY_ROUND };
 enum { EG_FEDCIL_HEADS_SEEN, EG_FEDCIL_HEADS_MEAN };
 
+/* Tasks are counted no further. */
+enum { EG_FEDCIL_MOST_TASKS = 1 << 30 };
+
 typedef struct eg_fedcil {
     double consistency;
     int64_t steps, width;
@@ -49,6 +52,7 @@ typedef struct eg_fedcil_client {
     eg_generator *own, *past, *global; /* trained now; as the last task left it; the server's */
     eg_label_set now, before;          /* the client's classes of this task, of earlier ones */
     eg_label_set mine, all;            /* both of these; any client's */
+    int64_t tasks;                     /* that have ended */
     bool replays, agrees;              /* there is a past; consistency counts */
     double loss;                       /* of the generator: sum over the steps of this turn */
 } eg_fedcil_client;
@@ -73,7 +77,8 @@ typedef struct eg_fedcil_server {
     eg_generator *own;           /* the global one */
     eg_learner *critic;          /* the model while it is consolidated, and its Adam */
     eg_label_set known;          /* any client's classes so far */
-    eg_label_set now, past;      /* an upload's */
+    eg_label_set now, past;      /* an upload's, */
+    int64_t tasks;               /* and how many tasks have ended for its client */
     struct eg_fedcil_sums *sums; /* of this round's uploads */
     int64_t *clients;            /* [n_clients]: who sent them */
     size_t n_clients, cap_clients;

@@ -62,9 +62,17 @@ static eg_status client_recall(eg_fedcil_client *f, eg_client *c)
     if (!kept)
         return EG_OK;
     EG_TRY(eg_label_set_read(&f->before, "fedcil.before", kept));
+    EG_TRY(eg_bundle_need_count(kept, "fedcil.tasks", EG_FEDCIL_MOST_TASKS, &f->tasks));
     EG_TRY(eg_learner_recall(f->past->learners[0], "fedcil.past", kept, &found));
     f->replays = found && f->before.n > 0;
     return EG_OK;
+}
+
+/* What is known of the past; it is also sent. */
+static eg_status client_fill_past(const eg_fedcil_client *f, eg_bundle *to)
+{
+    EG_TRY(eg_bundle_scalar(to, "fedcil.tasks", (double)f->tasks));
+    return eg_label_set_write(&f->before, "fedcil.before", to);
 }
 
 /* A task has ended: the generator as training left it, before anything was averaged, is what
@@ -81,10 +89,11 @@ static eg_status client_turn_past(eg_fedcil_client *f, eg_client *c)
     EG_TRY(eg_label_set_read(&f->mine, "fedcil.now", kept));
     eg_label_set_join(&f->before, f->mine.mask);
     f->replays = found && f->before.n > 0;
+    f->tasks++;
     EG_TRY(eg_bundle_new(&record));
     EG_TRY(
         eg_bundle_filled(record, eg_learner_keep(f->past->learners[0], "fedcil.past", record)));
-    EG_TRY(eg_bundle_filled(record, eg_label_set_write(&f->before, "fedcil.before", record)));
+    EG_TRY(eg_bundle_filled(record, client_fill_past(f, record)));
     return eg_client_keep(c, "fedcil.past", record);
 }
 
@@ -312,5 +321,5 @@ eg_status eg_fedcil_answer(void *self, eg_client *c, int exchange, eg_bundle *to
     (void)c, (void)exchange;
     EG_TRY(eg_learner_keep(f->own->learners[0], "fedcil.generator", to));
     EG_TRY(eg_label_set_write(&f->now, "fedcil.now", to));
-    return eg_label_set_write(&f->before, "fedcil.before", to);
+    return client_fill_past(f, to);
 }

@@ -117,6 +117,7 @@ static eg_status server_read(eg_fedcil_server *f, const eg_bundle *from, const f
     EG_TRY(eg_bundle_need(from, "fedcil.generator.state", l->n_state, state));
     EG_TRY(eg_label_set_read(&f->now, "fedcil.now", from));
     EG_TRY(eg_label_set_read(&f->past, "fedcil.before", from));
+    EG_TRY(eg_bundle_need_count(from, "fedcil.tasks", EG_FEDCIL_MOST_TASKS, &f->tasks));
     return f->now.n > 0 ? EG_OK : eg_fail(EG_EINVAL, "'fedcil.now' has no class");
 }
 
@@ -167,7 +168,7 @@ static void server_put_row(void *context, int64_t class, size_t offset, size_t n
 }
 
 /* Fills what is kept of a client: its generator now, and that of its last task, which is the
- * one kept before if more of its classes are of the past than then. */
+ * one kept before if a task has ended since then. */
 static eg_status server_fill_client(eg_fedcil_server *f, const eg_bundle *before,
                                     const float *param, const float *state, eg_bundle *to)
 {
@@ -177,11 +178,12 @@ static eg_status server_fill_client(eg_fedcil_server *f, const eg_bundle *before
     EG_TRY(eg_bundle_add_flat(to, "now.state", state, l->n_state));
     EG_TRY(eg_label_set_write(&f->now, "now", to));
     EG_TRY(eg_label_set_write(&f->past, "past", to));
+    EG_TRY(eg_bundle_scalar(to, "tasks", (double)f->tasks));
     if (!before || f->past.n == 0)
         return EG_OK;
-    size_t n;
-    const float *past = eg_bundle_find(before, "past", &n);
-    bool ended = past && memcmp(past, f->past.mask, n * sizeof *past) != 0;
+    int64_t then;
+    EG_TRY(eg_bundle_need_count(before, "tasks", EG_FEDCIL_MOST_TASKS, &then));
+    bool ended = then != f->tasks;
     last = eg_bundle_find(before, ended ? "now.param" : "last.param", NULL);
     last_state = eg_bundle_find(before, ended ? "now.state" : "last.state", NULL);
     if (!last || !last_state)

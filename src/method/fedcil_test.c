@@ -233,6 +233,10 @@ static void test_a_round_is_a_task_where_it_is_told_so(void **state)
         one_client_train(&o);
         assert_int_equal(eg_plan_input(o.c->plan, "fedcil.replay") != NULL, round >= 1);
         assert_int_equal(eg_plan_input(o.c->plan, "fedcil.pair") != NULL, round >= 1);
+        /* Also where its classes are those of the round before. */
+        double tasks;
+        assert_true(eg_bundle_scalar_of(o.up, "fedcil.tasks", &tasks));
+        assert_near(tasks, round, 0);
     }
     one_client_close(&o);
 }
@@ -261,10 +265,10 @@ static void test_drawings_that_are_all_alike_are_said(void **state)
 
 /* --- The server. */
 
-/* An upload of constants: all its weights are `value`, its classes of now are now and now + 1.
- */
+/* An upload of constants: all its weights are `value`, its classes of now are now and now + 1,
+ * those before are of the past if tasks have ended. */
 static eg_bundle *make_upload(const eg_server *s, const eg_fedcil_server *f, float value,
-                              int now, bool past)
+                              int now, int tasks)
 {
     const eg_learner *l = f->own->learners[0];
     float mask[2][CLASSES] = {{0}}, *flat;
@@ -274,11 +278,12 @@ static eg_bundle *make_upload(const eg_server *s, const eg_fedcil_server *f, flo
     for (size_t i = 0; i < most; i++)
         flat[i] = value;
     mask[0][now] = mask[0][now + 1] = 1;
-    for (int k = 0; past && k < now; k++)
+    for (int k = 0; tasks > 0 && k < now; k++)
         mask[1][k] = 1;
     assert_ok(eg_bundle_new(&b));
     assert_ok(eg_bundle_add_flat(b, "param", flat, s->n_params));
     assert_ok(eg_bundle_scalar(b, "samples", 10));
+    assert_ok(eg_bundle_scalar(b, "fedcil.tasks", tasks));
     assert_ok(eg_bundle_add_flat(b, "fedcil.generator.param", flat, l->n_params));
     assert_ok(eg_bundle_add_flat(b, "fedcil.generator.state", flat, l->n_state));
     assert_ok(eg_bundle_add_flat(b, "fedcil.now", mask[0], CLASSES));
@@ -321,9 +326,9 @@ static void server_case_close(server_case *k)
     free(k->param);
 }
 
-static void server_collect(server_case *k, int64_t client, float value, int now, bool past)
+static void server_collect(server_case *k, int64_t client, float value, int now, int tasks)
 {
-    eg_bundle *b = make_upload(&k->h.s, k->f, value, now, past);
+    eg_bundle *b = make_upload(&k->h.s, k->f, value, now, tasks);
     assert_ok(eg_fedcil_accept(k->f, &k->h.s, 0, client, b));
     assert_ok(eg_fedcil_collect(k->f, &k->h.s, 0, client, b));
     eg_bundle_free(b);
@@ -342,8 +347,8 @@ static void test_a_classs_outputs_are_of_those_who_have_seen_it(void **state)
     for (int seen = 0; seen < 2; seen++) {
         server_case k;
         server_case_open(&k, seen ? "seen" : "mean");
-        server_collect(&k, 0, 1, 0, false); /* classes 0, 1 */
-        server_collect(&k, 1, 4, 1, false); /* classes 1, 2 */
+        server_collect(&k, 0, 1, 0, 0); /* classes 0, 1 */
+        server_collect(&k, 1, 4, 1, 0); /* classes 1, 2 */
         for (size_t i = 0; i < k.h.s.n_params; i++)
             k.param[i] = 9;
         assert_ok(eg_fedcil_refine(k.f, &k.h.s, k.param, NULL));
@@ -373,16 +378,19 @@ static void test_the_server_keeps_the_generator_that_a_task_left(void **state)
     (void)state;
     server_case k;
     server_case_open(&k, "seen");
-    const double last[] = {-1, -1, 2, 2}; /* the second round was the first task's last */
-    for (int round = 0; round < 4; round++) {
-        server_collect(&k, 0, (float)(round + 1), round < 2 ? 0 : 2, round >= 2);
+    /* The second round was the first task's last; the third task has the classes of the second,
+     * and the last upload tells of two tasks that have ended. */
+    const int tasks[] = {0, 0, 1, 1, 2, 4};
+    const double last[] = {-1, -1, 2, 2, 4, 5};
+    for (int round = 0; round < 6; round++) {
+        server_collect(&k, 0, (float)(round + 1), round < 2 ? 0 : 2, tasks[round]);
         assert_near(kept_of(&k, 0, "now.param"), round + 1, 0);
         assert_near(kept_of(&k, 0, "last.param"), last[round], 0);
     }
     server_case_close(&k);
 }
 
-/* All tensors of an upload but one. */
+/* All entries of an upload but one. */
 static eg_bundle *copy_without(const eg_bundle *from, const char *name)
 {
     eg_bundle *b;
@@ -390,9 +398,10 @@ static eg_bundle *copy_without(const eg_bundle *from, const char *name)
     for (size_t i = 0; i < eg_bundle_n(from); i++) {
         eg_bundle_entry e;
         eg_bundle_at(from, i, &e);
-        if (e.is_scalar || strcmp(e.name, name) == 0)
+        if (strcmp(e.name, name) == 0)
             continue;
-        assert_ok(eg_bundle_add_flat(b, e.name, e.values, e.n));
+        assert_ok(e.is_scalar ? eg_bundle_scalar(b, e.name, e.scalar)
+                              : eg_bundle_add_flat(b, e.name, e.values, e.n));
     }
     return b;
 }
@@ -414,9 +423,10 @@ static void test_uploads_that_lie_are_left_out(void **state)
         {"fedcil.generator.param", "3 values", few, 3},
         {"fedcil.generator.state", "3 values", few, 3},
         {"fedcil.now", "is missing", NULL, 0},
+        {"fedcil.tasks", "is missing", NULL, 0},
     };
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-        eg_bundle *good = make_upload(&k.h.s, k.f, 1, 0, false), *bad;
+        eg_bundle *good = make_upload(&k.h.s, k.f, 1, 0, 0), *bad;
         bad = copy_without(good, lies[i].name);
         if (lies[i].values)
             assert_ok(eg_bundle_add_flat(bad, lies[i].name, lies[i].values, lies[i].n));
