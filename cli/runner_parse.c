@@ -130,8 +130,9 @@ static int run_parse_value(const char *name, const char *value, runner_options *
         return run_parse_count(value, "jobs", o, &o->jobs);
     } else if (strcmp(name, "--share") == 0) {
         return run_parse_share(value, o);
-    } else if (strcmp(name, "--sort") == 0) {
-        o->table.sort = value;
+    } else if (strcmp(name, "--sort") == 0 || strcmp(name, "--columns") == 0) {
+        const char **to = strcmp(name, "--sort") == 0 ? &o->table.sort : &o->table.columns;
+        *to = value;
         eg_status s = eg_compare_check(&o->table);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
     } else if (strcmp(name, "--against") == 0) {
@@ -228,10 +229,11 @@ static int run_find(runner_source *source)
 }
 
 static const char *const run_values[] = {
-    "--tensorboard", "--only", "--out",       "--data-dir", "--set",     "--seed", "--seeds",
-    "--workers",     "--isa",  "--transport", "--sort",     "--against", "--jobs", "--share"};
+    "--tensorboard", "--only",    "--out",     "--data-dir", "--set",
+    "--seed",        "--seeds",   "--workers", "--isa",      "--transport",
+    "--sort",        "--columns", "--against", "--jobs",     "--share"};
 
-enum { RUN_COMPARES = 4 }; /* the last ones are compare's alone */
+enum { RUN_COMPARES = 5 }; /* the last ones are compare's alone */
 
 static size_t run_n_values(const runner_options *o)
 {

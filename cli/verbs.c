@@ -49,6 +49,8 @@ const eg_verb eg_verbs[] = {
      "  --share K/N       every N-th run, from the K-th on: for a job array\n"
      "  --sort COLUMN     rows by label, seeds, acc_final, forgetting, seconds, ...: best "
      "first\n"
+     "  --columns A,B     further columns: flops_clients, flops_server, server_seconds,\n"
+     "                    acc_seen, client_mean, ...\n"
      "  --against LABEL   differences are to this row (the first), seed by seed, with p\n"
      "  --published       only figures the file's paper gives, each beside it, with how many\n"
      "                    of its deviations lie between\n"

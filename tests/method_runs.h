@@ -51,6 +51,7 @@ static const char *const method_runs_images =
 typedef struct method_outcome {
     char hash[65];
     double accuracy, train_seconds;
+    double flops_clients, flops_server;
 } method_outcome;
 
 static inline void method_runs_write(const char *base, const char *runs)
@@ -72,7 +73,9 @@ static inline method_outcome method_runs_run(const char *label, const char *set,
     assert_ok(runs_run(e, folder, workers, stop, path));
     eg_experiment_free(e);
     method_outcome o = {.accuracy = runs_value(path, "acc_final"),
-                        .train_seconds = runs_value(path, "train_seconds")};
+                        .train_seconds = runs_value(path, "train_seconds"),
+                        .flops_clients = runs_value(path, "flops_clients"),
+                        .flops_server = runs_value(path, "flops_server")};
     runs_hash(path, o.hash);
     return o;
 }

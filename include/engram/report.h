@@ -36,12 +36,14 @@ typedef struct eg_compare_how {
                        * the order of the runs */
     const char *against; /* the label that the others are held against; NULL: the first row, if
                           * another one shares two seeds with it */
+    const char *columns; /* values of the summary that are shown beside the usual ones, with
+                          * commas between: "flops_clients,server_seconds"; NULL: none */
     bool published;      /* only figures that a paper gives too, each beside it */
     int width;   /* of the terminal: columns that do not fit are left out; 0: all stay */
     bool colour; /* the terminal understands escape sequences */
 } eg_compare_how;
 
-/* Whether there is such a column to sort by: EG_EINVAL if not. */
+/* Whether there are such columns, to sort by and to show: EG_EINVAL if not. */
 eg_status eg_compare_check(const eg_compare_how *how);
 
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,

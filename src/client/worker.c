@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "client/classes.h"
+#include "tensor/flops.h"
 
 #include <engram/op.h>
 
@@ -260,6 +261,7 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
     if (turn->test)
         return eg_worker_take_test(w, turn, out);
     w->turn = turn, w->reply = out;
+    uint64_t flops = eg_flops();
     memset(w->chain.seconds, 0, sizeof w->chain.seconds);
     EG_TRY(eg_records_open(w->store, turn->id, &turn->kept, turn->committed, &w->records));
     eg_status s = eg_bundle_new(&out->up);
@@ -270,6 +272,7 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
     if (s != EG_OK)
         eg_reply_fini(out);
     out->seconds = eg_seconds() - since;
+    out->flops = eg_flops() - flops;
     memcpy(out->part_seconds, w->chain.seconds, sizeof out->part_seconds);
     return s;
 }

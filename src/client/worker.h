@@ -76,6 +76,7 @@ typedef struct eg_reply {
     eg_bundle *up;   /* the answer */
     eg_receipt kept; /* of its records as they are now */
     double seconds, part_seconds[EG_MAX_PARTS];
+    uint64_t flops; /* that plans computed; of a test 0: it is no part of learning */
     size_t n_notes, cap_notes;
     eg_note *notes;
     size_t n_scores;
@@ -115,6 +116,7 @@ struct eg_worker {
     eg_node *counted; /* while a loss is recorded: the input that says so; NULL: none yet */
     eg_node *tasks;   /* likewise: those that rows of unknown task may be of */
     eg_shelf shelf;   /* what parts have under keys */
+    uint64_t flops;   /* of work for the server that is not yet added to its own */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,

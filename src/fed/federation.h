@@ -14,9 +14,11 @@
 #include "store/ledger.h"
 #include "transport/transport.h"
 
-/* Seconds: of the whole run, and of its clients, added up; of the server's parts. */
+/* Seconds: of the whole run, and of its clients, added up; of the server's parts. What plans
+ * computed: in clients' turns, and in the server's hooks. */
 typedef struct eg_spent {
     double seconds, train, phase, part[EG_MAX_PARTS], server_part[EG_MAX_PARTS];
+    uint64_t flops_clients, flops_server;
 } eg_spent;
 
 /* A vector that a part has on the server, saved with every checkpoint. */

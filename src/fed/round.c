@@ -161,6 +161,7 @@ static eg_status round_collect_mean(round_state *r)
 static void round_spend(eg_federation *f, bool trains, const eg_reply *reply)
 {
     *(trains ? &f->now.train : &f->now.phase) += reply->seconds;
+    f->now.flops_clients += reply->flops;
     for (size_t i = 0; trains && i < EG_MAX_PARTS; i++)
         f->now.part[i] += reply->part_seconds[i];
 }

@@ -361,6 +361,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
     if (how->resume && eg_cursor_round(f->cursor) == 0)
         EG_TRY(run_start_model(f, how));
     EG_TRY(eg_chain_begin(&f->chain, &f->server));
+    f->chain.flops = 0; /* a run that was stopped begins more than once */
     if (eg_cursor_round(f->cursor) == 0) {
         EG_TRY(run_write_start(f));
         EG_TRY(eg_federation_evaluate(f, 0, false, true));

@@ -3,6 +3,8 @@
  */
 #include "fed/federation.h"
 
+#include "tensor/flops.h"
+
 #include <string.h>
 
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
@@ -66,7 +68,12 @@ typedef struct server_work {
 static eg_status server_do(void *context, int thread, int64_t i)
 {
     const server_work *w = context;
-    return w->work(w->context, &w->f->workers[thread], i);
+    eg_worker *worker = &w->f->workers[thread];
+    uint64_t before = eg_flops(); /* the thread may be the server's own */
+    eg_status s = w->work(w->context, worker, i);
+    worker->flops += eg_flops() - before;
+    eg_flops_set(before);
+    return s;
 }
 
 eg_status eg_server_each(eg_server *s, int64_t n,
@@ -83,5 +90,9 @@ eg_status eg_server_each(eg_server *s, int64_t n,
             status = done(context, i);
     }
     eg_pool_end(pool);
+    for (int i = 0; i < s->run->n_workers; i++) { /* what they did counts as the caller's */
+        eg_flops_set(eg_flops() + s->run->workers[i].flops);
+        s->run->workers[i].flops = 0;
+    }
     return status;
 }

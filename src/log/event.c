@@ -182,8 +182,10 @@ static eg_status event_forced(eg_fields *f, void *event)
 static eg_status event_end(eg_fields *f, void *event)
 {
     eg_end_event *e = event;
-    if (!f->to)
-        e->train_seconds = e->phase_seconds = NAN; /* older programs did not measure them */
+    if (!f->to) { /* older programs did not measure them */
+        e->train_seconds = e->phase_seconds = NAN;
+        e->flops_clients = e->flops_server = -1;
+    }
     EG_TRY(eg_field_real(f, "seconds", &e->seconds));
     EG_TRY(eg_field_int(f, "peak_rss_bytes", 0, event_most, &e->peak_rss_bytes));
     EG_TRY(eg_field_real(eg_optional(f), "train_seconds", &e->train_seconds));
@@ -193,6 +195,12 @@ static eg_status event_end(eg_fields *f, void *event)
     if (!f->to || e->server_seconds)
         EG_TRY(eg_field_reals(eg_optional(f), "server_seconds", &e->parts, &e->server_seconds,
                               &e->n_parts));
+    if (!f->to || e->flops_clients >= 0) {
+        EG_TRY(
+            eg_field_int(eg_optional(f), "flops_clients", 0, EG_MOST_FLOPS, &e->flops_clients));
+        EG_TRY(
+            eg_field_int(eg_optional(f), "flops_server", 0, EG_MOST_FLOPS, &e->flops_server));
+    }
     return event_program(f, &e->version, &e->commit);
 }
 

@@ -13,6 +13,7 @@
 #include "base/base.h"
 
 /* The largest run there can be, to be written or to be read. */
+#define EG_MOST_FLOPS (INT64_C(1) << 62)
 enum { EG_MOST_TASKS = 1000000, EG_MOST_CLIENTS = 100000000, EG_MOST_ROUNDS = 1000000000 };
 
 typedef struct eg_start_event {
@@ -104,6 +105,9 @@ typedef struct eg_end_event {
     const double *part_seconds;   /* [n_parts]: of train_seconds, within the part's own hooks */
     const double *server_seconds; /* [n_parts]: within its hooks on the server; or NULL */
     size_t n_parts;
+    /* Multiplications and additions, by the definition, of the plans that ran in clients'
+     * turns, and in hooks on the server; below 0: not counted, and not written. */
+    int64_t flops_clients, flops_server;
     const char *version, *commit; /* of the program that ended it, as in the start event */
 } eg_end_event;
 

@@ -54,6 +54,7 @@ static void test_events_are_read_by_kind(void **state)
     assert_string_equal(e->loss[0].why, "late");
     assert_true(e->ended);
     assert_true(isnan(e->end.train_seconds));
+    assert_int_equal(e->end.flops_clients, -1);
     eg_events_free(e);
 }
 

@@ -128,7 +128,8 @@ static eg_status finish_number(eg_json *to, const char *key, double x)
 static eg_status finish_value(eg_json *to, eg_summary which, double x)
 {
     bool whole = which == EG_SUMMARY_bytes_up || which == EG_SUMMARY_bytes_down ||
-                 which == EG_SUMMARY_peak_rss_bytes || which == EG_SUMMARY_rounds;
+                 which == EG_SUMMARY_peak_rss_bytes || which == EG_SUMMARY_rounds ||
+                 which == EG_SUMMARY_flops_clients || which == EG_SUMMARY_flops_server;
     if (whole && isfinite(x))
         return eg_json_set(to, eg_summary_name(which), eg_json_of_int((int64_t)x));
     return finish_number(to, eg_summary_name(which), x);
@@ -136,9 +137,11 @@ static eg_status finish_value(eg_json *to, eg_summary which, double x)
 
 /* What is always there, null or not; the other metrics only if they have a meaning. */
 static const eg_summary finish_always[] = {
-    EG_SUMMARY_acc_final, EG_SUMMARY_acc_task_il,   EG_SUMMARY_aia,      EG_SUMMARY_forgetting,
-    EG_SUMMARY_bwt,       EG_SUMMARY_fwt,           EG_SUMMARY_bytes_up, EG_SUMMARY_bytes_down,
-    EG_SUMMARY_seconds,   EG_SUMMARY_peak_rss_bytes};
+    EG_SUMMARY_acc_final,      EG_SUMMARY_acc_task_il,   EG_SUMMARY_aia,
+    EG_SUMMARY_forgetting,     EG_SUMMARY_bwt,           EG_SUMMARY_fwt,
+    EG_SUMMARY_bytes_up,       EG_SUMMARY_bytes_down,    EG_SUMMARY_seconds,
+    EG_SUMMARY_peak_rss_bytes, EG_SUMMARY_flops_clients, EG_SUMMARY_flops_server,
+    EG_SUMMARY_server_seconds};
 
 static eg_status finish_values(eg_json *to, const double *summary)
 {

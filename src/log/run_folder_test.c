@@ -121,7 +121,10 @@ static void write_run(eg_run_folder *f, double seconds)
                                                   .phase_seconds = 0.125,
                                                   .parts = (const char *const[]){"der"},
                                                   .part_seconds = (const double[]){0.25},
-                                                  .n_parts = 1}));
+                                                  .server_seconds = (const double[]){0.5},
+                                                  .n_parts = 1,
+                                                  .flops_clients = INT64_C(1) << 60,
+                                                  .flops_server = 7}));
 }
 
 static const char expected_events[] =
@@ -145,7 +148,9 @@ static const char expected_events[] =
     "{\"event\":\"note\",\"round\":2,\"who\":4,\"name\":\"drift\",\"value\":0.5}\n"
     "{\"event\":\"note\",\"round\":2,\"who\":\"server\",\"name\":\"drift\",\"value\":null}\n"
     "{\"event\":\"end\",\"seconds\":0.5,\"peak_rss_bytes\":123456,\"train_seconds\":0.75,"
-    "\"phase_seconds\":0.125,\"part_seconds\":{\"der\":0.25},PROGRAM}\n";
+    "\"phase_seconds\":0.125,\"part_seconds\":{\"der\":0.25},"
+    "\"server_seconds\":{\"der\":0.5},\"flops_clients\":1152921504606846976,"
+    "\"flops_server\":7,PROGRAM}\n";
 
 /* The expected events, with this program's version and commit in place of PROGRAM. */
 static void expect_events(char out[4096])
@@ -358,6 +363,13 @@ static void test_finish_makes_tables_and_summary(void **state)
     assert_int_equal(x, 3); /* the last was skipped */
     assert_ok(eg_json_int(eg_json_get(s, "peak_rss_bytes"), &x));
     assert_int_equal(x, 123456);
+    assert_ok(eg_json_int(eg_json_get(s, "flops_clients"), &x));
+    assert_int_equal(x, INT64_C(1) << 60);
+    assert_ok(eg_json_int(eg_json_get(s, "flops_server"), &x));
+    assert_int_equal(x, 7);
+    double server;
+    assert_ok(eg_json_real(eg_json_get(s, "server_seconds"), &server));
+    assert_near(server, 0.5, 0);
     const char *version;
     assert_ok(eg_json_text(eg_json_get(s, "version"), &version));
     assert_string_equal(version, eg_version());

@@ -11,7 +11,8 @@ static const char *const summary_names[] = {
 #define X(name) #name,
 #include "metric/list.inc"
 #undef X
-    "acc_task_il", "acc_validation", "bytes_up", "bytes_down", "seconds", "peak_rss_bytes", "rounds",
+    "acc_task_il", "acc_validation", "bytes_up", "bytes_down", "seconds", "peak_rss_bytes",
+    "flops_clients", "flops_server", "server_seconds", "rounds",
 };
 // clang-format on
 
@@ -26,6 +27,22 @@ eg_summary eg_summary_find(const char *name)
     while (i < EG_SUMMARY_N && strcmp(summary_names[i], name) != 0)
         i++;
     return (eg_summary)i;
+}
+
+/* NaN where older programs did not count. */
+static double summary_count(int64_t n)
+{
+    return n < 0 ? NAN : (double)n;
+}
+
+static void summary_work(const eg_end_event *e, double *out)
+{
+    double seconds = 0;
+    for (size_t i = 0; e->server_seconds && i < e->n_parts; i++)
+        seconds += e->server_seconds[i];
+    out[EG_SUMMARY_server_seconds] = e->server_seconds ? seconds : NAN;
+    out[EG_SUMMARY_flops_clients] = summary_count(e->flops_clients);
+    out[EG_SUMMARY_flops_server] = summary_count(e->flops_server);
 }
 
 static void summary_costs(const eg_events *e, double *out)
@@ -46,6 +63,7 @@ static void summary_costs(const eg_events *e, double *out)
     if (e->ended) {
         out[EG_SUMMARY_seconds] = e->end.seconds;
         out[EG_SUMMARY_peak_rss_bytes] = (double)e->end.peak_rss_bytes;
+        summary_work(&e->end, out);
     }
 }
 

@@ -14,6 +14,7 @@ typedef enum eg_summary {
 #undef X
     EG_SUMMARY_acc_task_il, EG_SUMMARY_acc_validation,
     EG_SUMMARY_bytes_up, EG_SUMMARY_bytes_down, EG_SUMMARY_seconds, EG_SUMMARY_peak_rss_bytes,
+    EG_SUMMARY_flops_clients, EG_SUMMARY_flops_server, EG_SUMMARY_server_seconds,
     EG_SUMMARY_rounds,
     EG_SUMMARY_N,
 } eg_summary;

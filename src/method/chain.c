@@ -4,6 +4,7 @@
 #include "method/chain.h"
 
 #include "base/base.h"
+#include "tensor/flops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,9 +239,11 @@ static int chain_number(const eg_chain *k, size_t x)
         if (!m->hook || !chain_has(k, x, i))                                                   \
             continue;                                                                          \
         double since = eg_seconds();                                                           \
+        uint64_t flops = eg_flops();                                                           \
         (who)->part = i;                                                                       \
         call;                                                                                  \
         (k)->seconds[i] += eg_seconds() - since;                                               \
+        (k)->flops += eg_flops() - flops;                                                      \
     }
 
 /* The same for hooks that may fail: the first failure ends the walk and has its part's name. */

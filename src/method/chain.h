@@ -81,6 +81,7 @@ typedef struct eg_chain {
     bool is_server;
     void *states[EG_MAX_PARTS];
     double seconds[EG_MAX_PARTS]; /* spent in each part's hooks so far */
+    uint64_t flops;               /* that plans computed in hooks so far */
 } eg_chain;
 
 eg_status eg_chain_open(eg_chain *c, const eg_parts *parts, const eg_agreement *agreed,

@@ -53,10 +53,7 @@ static inline double fixture_acc(const fixture *s, int64_t round, int64_t task)
 
 static inline void fixture_who(FILE *f, int64_t who)
 {
-    if (who < 0)
-        fprintf(f, "\"server\"");
-    else
-        fprintf(f, "%" PRId64, who);
+    fprintf(f, who < 0 ? "\"server\"" : "%" PRId64, who);
 }
 
 static inline void fixture_note(FILE *f, int64_t round, int64_t who, double value)
@@ -235,9 +232,11 @@ static inline void fixture_write(const fixture *s, const char *folder)
         fixture_evals(f, s, r);
         fixture_confusion(f, s, r);
     }
-    fprintf(f, s->unfinished
-                   ? "{\"event\":\"rou"
-                   : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496}\n");
+    fputs(s->unfinished ? "{\"event\":\"rou"
+                        : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496,"
+                          "\"server_seconds\":{\"er\":0.25,\"fed-a-gem\":1.25},"
+                          "\"flops_clients\":1250000000000,\"flops_server\":48000000}\n",
+          f);
     assert_int_equal(fclose(f), 0);
     if (!s->bare)
         fixture_seal(path);

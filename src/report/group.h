@@ -15,7 +15,7 @@ typedef struct eg_column {
     const char *heading, *help;
     eg_summary which;
     int better;          /* 1: more is better; -1: less is; 0: it depends */
-    bool beside_a_paper; /* shown only where a paper has it */
+    bool beside_a_paper; /* shown only where a paper has it, or on demand */
     int weight;          /* where there is no room for all, the least go first */
 } eg_column;
 
@@ -47,6 +47,7 @@ typedef struct eg_groups {
     size_t n, n_runs;
     const eg_published *published; /* the caller's */
     size_t n_published;
+    const char *columns; /* the caller's: those shown beside the usual ones; NULL: none */
     eg_arena arena;
 } eg_groups;
 
@@ -99,6 +100,7 @@ size_t eg_show_begin(const char *text, size_t n);
 void eg_show_percent(char out[32], double fraction);
 void eg_show_bytes(char out[32], double bytes);
 void eg_show_seconds(char out[32], double seconds);
+void eg_show_flops(char out[32], double flops);
 void eg_show_value(char out[32], eg_summary which, double value);
 void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.2" */
 
@@ -113,7 +115,10 @@ extern const size_t eg_n_columns;
 
 const eg_column *eg_column_find(const char *name); /* "acc_final"; NULL: there is none */
 
-/* Whether any run or paper has a value for it. */
+/* Whether a list of names, with commas between, has it. NULL has none. */
+bool eg_column_listed(const char *list, const eg_column *c);
+
+/* Whether any run or paper has a value for it, and it is to be shown. */
 bool eg_column_used(const eg_groups *g, const eg_column *c);
 
 #endif

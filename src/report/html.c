@@ -142,6 +142,20 @@ static void html_forgetting(eg_page *p, const eg_group *g)
               lost.mean < 0 ? "points gained" : "points lost", note);
 }
 
+/* "1.25 TFLOP", and below it what the server had to do; nothing where it was not counted. */
+static void html_work(eg_page *p, const eg_group *g)
+{
+    char flops[32], seconds[32], note[128];
+    eg_spread s = eg_group_summary(g, EG_SUMMARY_flops_clients);
+    if (s.n == 0)
+        return;
+    eg_show_flops(flops, eg_group_summary(g, EG_SUMMARY_flops_server).mean);
+    eg_show_seconds(seconds, eg_group_summary(g, EG_SUMMARY_server_seconds).mean);
+    snprintf(note, sizeof note, "the method on the server: %s, %s", flops, seconds);
+    s.sd = NAN;
+    html_tile(p, "Computed by clients", EG_SUMMARY_flops_clients, s, "", note);
+}
+
 static void html_tiles(eg_page *p, const eg_group *g)
 {
     char a[80], b[80], note[200];
@@ -166,6 +180,7 @@ static void html_tiles(eg_page *p, const eg_group *g)
     s = eg_group_summary(g, EG_SUMMARY_seconds);
     s.sd = NAN;
     html_tile(p, "Time", EG_SUMMARY_seconds, s, "", note);
+    html_work(p, g);
     fprintf(p->f, "</div>\n");
 }
 

@@ -119,7 +119,9 @@ static void test_page_of_one_run_has_every_chart(void **state)
     assert_int_equal(count(page, "class=\"heat"), 25);
     assert_int_equal(count(page, "class=\"heat ownheat"), 5);
     assert_int_equal(count(page, "class=\"mark\""), 8); /* task ends in two charts */
-    assert_int_equal(count(page, "class=\"tile\""), 5);
+    assert_int_equal(count(page, "class=\"tile\""), 6);
+    assert_non_null(strstr(page, "<strong>1.25 TFLOP<span></span></strong>"
+                                 "<p>the method on the server: 48.0 MFLOP, 1.50 s</p>"));
     assert_int_equal(count(page, "class=\"lost\""), 4);
     assert_true(count(page, "left out of round") > 0);
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));

@@ -3,6 +3,8 @@
  */
 #include "report/group.h"
 
+#include <engram/opt.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,6 +46,12 @@ const eg_column eg_columns[] = {
     {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0, false, 20},
     {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0, false, 10},
     {"time", "from start to end", EG_SUMMARY_seconds, 0, false, 55},
+    {"clients' work", "multiplications and additions of clients' networks",
+     EG_SUMMARY_flops_clients, 0, true, 19},
+    {"server's work", "the same of what a method has the server compute",
+     EG_SUMMARY_flops_server, 0, true, 18},
+    {"server's time", "in the method's hooks on the server", EG_SUMMARY_server_seconds, 0, true,
+     17},
 };
 const size_t eg_n_columns = sizeof eg_columns / sizeof *eg_columns;
 
@@ -55,10 +63,24 @@ const eg_column *eg_column_find(const char *name)
     return NULL;
 }
 
+bool eg_column_listed(const char *list, const eg_column *c)
+{
+    const char *name = eg_summary_name(c->which);
+    for (size_t n; list && *list; list += n + (list[n] == ',')) {
+        char word[64];
+        n = strcspn(list, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), list);
+        if (eg_name_equal(name, word))
+            return true;
+    }
+    return false;
+}
+
 bool eg_column_used(const eg_groups *g, const eg_column *c)
 {
+    bool wanted = !c->beside_a_paper || eg_column_listed(g->columns, c);
     for (size_t i = 0; i < g->n; i++)
-        if ((!c->beside_a_paper && eg_group_summary(&g->group[i], c->which).n > 0) ||
+        if ((wanted && eg_group_summary(&g->group[i], c->which).n > 0) ||
             eg_groups_published(g, &g->group[i], c->which))
             return true;
     return false;
@@ -89,22 +111,33 @@ void eg_show_percent(char out[32], double fraction)
         snprintf(out, 32, "%.1f", round(fraction * 1000) / 10 + 0.0);
 }
 
-void eg_show_bytes(char out[32], double bytes)
+/* Three digits with a unit of which the value has less than a thousand. */
+static void show_scaled(char out[32], double value, const char *unit)
 {
-    static const char *const unit[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    static const char *const thousands[] = {"", "k", "M", "G", "T", "P", "E"};
     int k = 0;
-    while (bytes >= 999.5 && k < 5) {
-        bytes /= 1000;
+    while (value >= 999.5 && k < 6) {
+        value /= 1000;
         k++;
     }
-    if (isnan(bytes))
+    if (isnan(value))
         snprintf(out, 32, "–");
     else
-        snprintf(out, 32, "%.*f %s",
-                 k == 0 || bytes >= 99.95 ? 0
-                 : bytes >= 9.995         ? 1
+        snprintf(out, 32, "%.*f %s%s",
+                 k == 0 || value >= 99.95 ? 0
+                 : value >= 9.995         ? 1
                                           : 2,
-                 bytes, unit[k]);
+                 value, thousands[k], unit);
+}
+
+void eg_show_bytes(char out[32], double bytes)
+{
+    show_scaled(out, bytes, "B");
+}
+
+void eg_show_flops(char out[32], double flops)
+{
+    show_scaled(out, flops, "FLOP");
 }
 
 void eg_show_seconds(char out[32], double seconds)
@@ -131,7 +164,12 @@ void eg_show_value(char out[32], eg_summary which, double value)
     case EG_SUMMARY_peak_rss_bytes:
         eg_show_bytes(out, value);
         break;
+    case EG_SUMMARY_flops_clients:
+    case EG_SUMMARY_flops_server:
+        eg_show_flops(out, value);
+        break;
     case EG_SUMMARY_seconds:
+    case EG_SUMMARY_server_seconds:
         eg_show_seconds(out, value);
         break;
     case EG_SUMMARY_rounds:

@@ -113,7 +113,7 @@ static const char style_chart[] =
 "section{break-before:page}h2{margin-top:0}"
 "details:not([open]),.card:has(details:not([open])){display:none}"
 ".chart,.scroll{overflow:visible;background:none}svg{min-width:0!important}"
-".tiles{grid-template-columns:repeat(5,1fr);gap:8px}.tile{padding:8px 10px}"
+".tiles{grid-template-columns:repeat(auto-fit,minmax(90px,1fr));gap:8px}.tile{padding:8px 10px}"
 ".tile strong{font-size:19px}.tile strong span{font-size:11px}.tile p{font-size:10px}"
 ".pair{grid-template-columns:1fr 1fr;gap:10px}figure,.card{padding:10px 12px}"
 "figcaption p{font-size:11px}.wide{font-size:10.5px}.wide td,.wide th{padding:4px 5px}"

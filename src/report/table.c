@@ -224,9 +224,32 @@ eg_status eg_grid_sort(eg_groups *g, const char *sort, const eg_group ***out)
     return EG_OK;
 }
 
+/* Every name of a list is that of a column. */
+static eg_status table_check_columns(const char *list)
+{
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        char *name = strndup(list, n);
+        bool known = false;
+        for (const eg_column *c = eg_columns; name && c < eg_columns + eg_n_columns; c++)
+            known |= eg_column_listed(name, c);
+        eg_status s =
+            known ? EG_OK
+                  : eg_fail(EG_EINVAL,
+                            "there is no column '%s' to show; there are acc_seen, client_mean, "
+                            "fwt, flops_clients, flops_server, server_seconds, ...",
+                            name ? name : "");
+        free(name);
+        EG_TRY(s);
+    }
+    return EG_OK;
+}
+
 eg_status eg_compare_check(const eg_compare_how *how)
 {
     const char *name;
+    if (how->columns)
+        EG_TRY(table_check_columns(how->columns));
     return how->sort ? table_sort_name(how->sort, &name) : EG_OK;
 }
 
@@ -361,7 +384,9 @@ eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_publi
 {
     eg_groups *g;
     *out = NULL;
+    EG_TRY(eg_compare_check(how));
     EG_TRY(eg_groups_load(run_dirs, n, published, n_published, &g));
+    g->columns = how->columns;
     eg_status status = EG_OK;
     for (size_t i = 0; i < g->n_runs && status == EG_OK; i++)
         if (!g->runs[i]->finished)

@@ -354,6 +354,8 @@ eg_status eg_compile(eg_graph *g, eg_plan **out)
                       : eg_fail(EG_ENOMEM, "no memory for a plan of %zu nodes", g->n_nodes);
     if (s == EG_OK)
         s = plan_emit(p);
+    for (size_t i = 0; s == EG_OK && i < p->n_steps; i++)
+        p->flops += p->steps[i].flops;
     if (s == EG_OK)
         s = eg_plan_lay_out(p);
     if (s != EG_OK) {

@@ -36,6 +36,7 @@ struct eg_plan {
     size_t n_hints, cap_hints;
     void *memory; /* where values live */
     size_t bytes;
+    double flops; /* of all steps */
     uint32_t key[2];
     uint64_t time;
     bool failed, timing, bound;

@@ -20,7 +20,7 @@ static size_t bytes_of_reply(unsigned char out[MOST])
     static const uint8_t met[CLASSES] = {1, 0, 1, 0, 1};
     int ends[2];
     eg_bundle *up, *took;
-    eg_reply reply = {.seconds = 2, .part_seconds = {0.5}};
+    eg_reply reply = {.seconds = 2, .part_seconds = {0.5}, .flops = (UINT64_C(1) << 53) - 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_ok(eg_bundle_new(&up));
     assert_ok(eg_bundle_scalar(up, "samples", 4));
@@ -68,6 +68,7 @@ static void test_a_message_arrives_as_it_was_sent(void **state)
     assert_ok(eg_message_to_reply(m.bundles[1], &reply));
     assert_near(reply.seconds, 2, 0);
     assert_near(reply.part_seconds[0], 0.5, 0);
+    assert_int_equal(reply.flops, (UINT64_C(1) << 53) - 1);
     eg_message_fini(&m);
 }
 

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_EXAM = 7 };  /* numbers before those of an exam's lists */
-enum { MESSAGE_SCORE = 3 }; /* numbers of a score */
+enum { MESSAGE_EXAM = 7 };                /* numbers before those of an exam's lists */
+enum { MESSAGE_SCORE = 3 };               /* numbers of a score */
+enum { MESSAGE_TOOK = 2 + EG_MAX_PARTS }; /* what a turn took, before its notes */
 
 /* How many numbers an exam takes; one that has all classes allowed says so. */
 static size_t message_exam_size(const eg_exam *e)
@@ -241,6 +242,7 @@ static eg_status message_fill_reply(const eg_reply *r, eg_bundle *to)
 {
     char name[96];
     EG_TRY(eg_bundle_scalar(to, "seconds", r->seconds));
+    EG_TRY(eg_bundle_scalar(to, "flops", (double)r->flops));
     for (int i = 0; i < EG_MAX_PARTS; i++) {
         snprintf(name, sizeof name, "part %d", i);
         EG_TRY(eg_bundle_scalar(to, name, r->part_seconds[i]));
@@ -263,10 +265,10 @@ eg_status eg_message_of_reply(const eg_reply *r, eg_bundle **out)
     return s;
 }
 
-/* A time that can have passed. */
-static bool message_seconds(const eg_bundle *from, const char *name, double *out)
+/* Seconds that can have passed, or what can have been computed in a turn. */
+static bool message_amount(const eg_bundle *from, const char *name, double *out)
 {
-    return eg_bundle_scalar_of(from, name, out) && isfinite(*out) && *out >= 0;
+    return eg_bundle_scalar_of(from, name, out) && *out >= 0 && *out <= 0x1p53;
 }
 
 static eg_status message_add_note(eg_reply *r, const char *name, double value)
@@ -281,14 +283,17 @@ static eg_status message_add_note(eg_reply *r, const char *name, double value)
 eg_status eg_message_to_reply(const eg_bundle *from, eg_reply *out)
 {
     char name[32];
-    bool good = message_seconds(from, "seconds", &out->seconds);
+    double flops = 0;
+    bool good =
+        message_amount(from, "seconds", &out->seconds) && message_amount(from, "flops", &flops);
     for (int i = 0; i < EG_MAX_PARTS; i++) {
         snprintf(name, sizeof name, "part %d", i);
-        good &= message_seconds(from, name, &out->part_seconds[i]);
+        good &= message_amount(from, name, &out->part_seconds[i]);
     }
-    if (!good || eg_bundle_n(from) > 1 + EG_MAX_PARTS + EG_MAX_NOTES)
+    if (!good || eg_bundle_n(from) > MESSAGE_TOOK + EG_MAX_NOTES)
         return eg_fail(EG_EFORMAT, "it does not say properly what its turn took");
-    for (size_t i = 1 + EG_MAX_PARTS; i < eg_bundle_n(from); i++) {
+    out->flops = (uint64_t)flops;
+    for (size_t i = MESSAGE_TOOK; i < eg_bundle_n(from); i++) {
         eg_bundle_entry e;
         eg_bundle_at(from, i, &e);
         if (e.is_scalar && strlen(e.name) > 4)

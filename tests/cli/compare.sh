@@ -20,7 +20,11 @@ echo "# CSV"
 engram compare file.yaml --csv --set scale=0.5 | cut -d, -f1-8,11,12
 echo "# text says the scale"
 engram compare file.yaml --set scale=0.5 --sort acc-final | grep -o "published\*\|^\* .*"
+echo "# further columns"
+engram compare file.yaml --markdown --columns flops-clients,server_seconds,client_mean | head -3 | no_numbers
 echo "# what goes wrong"
+fails 2 engram compare file.yaml --columns flops_clients,beauty
+fails 2 engram run file.yaml --columns flops_clients
 fails 2 engram compare file.yaml --sort beauty
 fails 2 engram compare file.yaml --sort
 fails 2 engram run file.yaml --sort label
