@@ -20,6 +20,11 @@ static bool run_show(void *context, const eg_progress *p)
     return !stop_asked();
 }
 
+static void run_show_moment(void *context, const eg_moment *m)
+{
+    screen_moment(context, m);
+}
+
 static bool run_show_pretraining(void *context, const eg_pretraining *p)
 {
     screen_pretraining(context, p);
@@ -63,7 +68,8 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e,
     eg_run_how how = *chosen;
     how.workers = o->workers, how.out = o->out, how.data_dir = o->data_dir;
     how.transport = o->transport, how.force = o->force;
-    how.progress = run_show, how.pretraining = run_show_pretraining, how.say = screen_say;
+    how.progress = run_show, how.moment = run_show_moment,
+    how.pretraining = run_show_pretraining, how.say = screen_say;
     how.context = &shown;
     how.cluster = o->beside ? NULL : ranks_cluster();
     bool stopped = false;

@@ -69,9 +69,9 @@ static void screen_loss(double loss, char out[32])
 }
 
 /* "#####....." */
-static void screen_fill_bar(const eg_progress *p, int width, char out[SCREEN_BAR_MOST + 1])
+static void screen_fill_bar(int64_t done, int64_t of, int width, char out[SCREEN_BAR_MOST + 1])
 {
-    int64_t full = p->round * width / p->n_rounds;
+    int64_t full = done * width / of;
     for (int i = 0; i < width; i++)
         out[i] = i < full ? '#' : '.';
     out[width] = 0;
@@ -97,12 +97,19 @@ void screen_total(screen_form form, size_t n, double seconds)
         printf("%zu runs in %s\n\n", n, time);
 }
 
+/* ", accuracy 61.2 %", or nothing. */
+static void screen_accuracy(double accuracy, char out[48])
+{
+    *out = 0;
+    if (accuracy >= 0)
+        snprintf(out, 48, ", accuracy %.1f %%", 100 * accuracy);
+}
+
 /* " 23/200, accuracy 61.2 %, 12 s left", and at the end how long it took. */
 static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
 {
-    char accuracy[48] = "", loss[48] = "";
-    if (p->accuracy >= 0)
-        snprintf(accuracy, sizeof accuracy, ", accuracy %.1f %%", 100 * p->accuracy);
+    char accuracy[48], loss[48] = "";
+    screen_accuracy(p->accuracy, accuracy);
     if (!isfinite(p->loss))
         snprintf(loss, sizeof loss, ", loss %s", isnan(p->loss) ? "nan" : "inf");
     char time[48];
@@ -117,19 +124,18 @@ static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
 
 /* "er             seed 0  [####......] 23/200, accuracy 61.2 %, 12 s left" on one line: first
  * the bar gets shorter, then the label, then there is no bar. */
-static void screen_draw_bar(const screen *s, const eg_progress *p)
+static void screen_draw_bar(const screen *s, int64_t done, int64_t of, const char *state)
 {
     enum { LABEL = 14, LABEL_LEAST = 6, LABEL_MOST = 100 };
-    char state[SCREEN_TEXT], seed[48], label[SCREEN_TEXT], bar[SCREEN_BAR_MOST + 1];
+    char seed[48], label[SCREEN_TEXT], bar[SCREEN_BAR_MOST + 1];
     char line[3 * SCREEN_TEXT];
-    screen_state(p, state);
     snprintf(seed, sizeof seed, " seed %llu ", (unsigned long long)s->seed);
     int width = screen_width() - 1, columns = screen_columns(s->label);
     int left = width - (int)strlen(seed) - (int)strlen(state) - 3; /* the bar's ends, a blank */
     columns = screen_clamp(columns, LABEL, LABEL_MOST);
     int bars = screen_clamp(left - columns, SCREEN_BAR_LEAST, SCREEN_BAR_MOST);
     bool room = left - bars >= LABEL_LEAST;
-    screen_fill_bar(p, bars, bar);
+    screen_fill_bar(done, of, bars, bar);
     bool colour = screen_has_colour();
     screen_fit(s->label, screen_clamp(left - bars, LABEL_LEAST, columns), label);
     if (room)
@@ -144,8 +150,15 @@ static void screen_draw_bar(const screen *s, const eg_progress *p)
     } else {
         printf("\r%s\033[K", line);
     }
-    if (p->round == p->n_rounds)
+    if (done == of)
         printf("\n");
+}
+
+static void screen_draw_progress(const screen *s, const eg_progress *p)
+{
+    char state[SCREEN_TEXT];
+    screen_state(p, state);
+    screen_draw_bar(s, p->round, p->n_rounds, state);
 }
 
 static void screen_print_line(const screen *s, const char *unit, const eg_progress *p)
@@ -210,8 +223,9 @@ static void screen_print_json(const screen *s, const eg_progress *p)
 void screen_progress(screen *s, const eg_progress *p)
 {
     bool due = p->evaluated || p->round == p->n_rounds;
+    s->since = p->seconds, s->done = p->round, s->accuracy = p->accuracy;
     if (s->form == SCREEN_BAR && (due || p->seconds - s->shown > 0.1)) {
-        screen_draw_bar(s, p);
+        screen_draw_progress(s, p);
         s->shown = p->seconds;
     } else if (s->form == SCREEN_LINES && (due || p->seconds - s->shown > screen_pause())) {
         screen_print_line(s, "round", p);
@@ -219,6 +233,67 @@ void screen_progress(screen *s, const eg_progress *p)
     } else if (s->form == SCREEN_JSON) {
         screen_print_json(s, p);
     }
+    fflush(stdout);
+}
+
+/* "client 2/4", "reference: client 2/4", "server: fedcil 30/400", "test 1/5"; what is done
+ * counts, and what is under way. */
+static void screen_step(const eg_moment *m, char out[SCREEN_TEXT])
+{
+    char count[64] = "";
+    bool trains = strcmp(m->what, "training") == 0;
+    if (m->of > 0)
+        snprintf(count, sizeof count, " %lld/%lld", (long long)m->done + 1, (long long)m->of);
+    if (m->at == EG_AT_SERVER)
+        snprintf(out, SCREEN_TEXT, "server%s%.100s%s", *m->what ? ": " : "", m->what, count);
+    else if (m->at == EG_AT_TESTS)
+        snprintf(out, SCREEN_TEXT, "test%s", count);
+    else
+        snprintf(out, SCREEN_TEXT, "%.100s%sclient%s", trains ? "" : m->what,
+                 trains ? "" : ": ", count);
+}
+
+static void screen_draw_moment(const screen *s, const eg_moment *m, const char *step)
+{
+    char state[SCREEN_TEXT], accuracy[48] = "";
+    if (s->done > 0)
+        screen_accuracy(s->accuracy, accuracy);
+    snprintf(state, SCREEN_TEXT, " round %lld/%lld, %.200s%s", (long long)m->round,
+             (long long)m->n_rounds, step, accuracy);
+    screen_draw_bar(s, m->round - 1, m->n_rounds, state);
+}
+
+static void screen_print_moment(const screen *s, const eg_moment *m)
+{
+    static const char *const who[] = {"clients", "server", "tests"};
+    screen_json_head(s, "moment");
+    printf(",\"round\":%lld,\"rounds\":%lld,\"at\":\"%s\",", (long long)m->round,
+           (long long)m->n_rounds, who[m->at]);
+    screen_json_text("what", m->what);
+    printf(",\"done\":%lld,\"of\":%lld", (long long)m->done, (long long)m->of);
+    screen_json_number("seconds", m->seconds, true);
+    printf("}\n");
+}
+
+/* Rounds that follow each other quickly show their ends alone. */
+void screen_moment(screen *s, const eg_moment *m)
+{
+    char step[SCREEN_TEXT];
+    double pause = screen_pause(), is_long = s->form == SCREEN_LINES ? pause : pause / 10;
+    double is_old = s->form == SCREEN_BAR ? fmin(0.1, pause) : is_long;
+    if (s->form == SCREEN_QUIET || m->seconds - s->since < is_long ||
+        m->seconds - s->shown < is_old)
+        return;
+    screen_step(m, step);
+    if (s->form == SCREEN_JSON)
+        screen_print_moment(s, m);
+    else if (s->form == SCREEN_BAR)
+        screen_draw_moment(s, m, step);
+    else
+        printf("%s seed %llu round %lld/%lld %s %.1f s\n", s->label,
+               (unsigned long long)s->seed, (long long)m->round, (long long)m->n_rounds, step,
+               m->seconds);
+    s->shown = m->seconds;
     fflush(stdout);
 }
 
@@ -249,7 +324,7 @@ void screen_pretraining(screen *s, const eg_pretraining *p)
         printf("%spre-training: another process is at it, %.0f s%s", bar ? "\r" : "",
                p->seconds, bar ? "\033[K" : "\n");
     else if (bar)
-        screen_draw_bar(&as, &done);
+        screen_draw_progress(&as, &done);
     else
         screen_print_line(&as, "batch", &done);
     s->shown = end ? 0 : p->seconds; /* the rounds have a clock of their own */

@@ -17,7 +17,10 @@ typedef struct screen {
     screen_form form;
     const char *label;
     uint64_t seed;
-    double shown; /* seconds at the last line */
+    double shown;    /* seconds at the last line */
+    double since;    /* at the end of the last round */
+    int64_t done;    /* rounds */
+    double accuracy; /* the last one measured, if any round is done; below 0: none */
 } screen;
 
 /* Columns of the terminal; whether it shows colours, and the user wants them (NO_COLOR). */
@@ -28,6 +31,9 @@ bool screen_has_colour(void);
 void screen_total(screen_form form, size_t n, double seconds);
 
 void screen_progress(screen *s, const eg_progress *p);
+
+/* Where a round stands, if it takes long. */
+void screen_moment(screen *s, const eg_moment *m);
 
 /* The same of pre-training, which no run's label stands before. */
 void screen_pretraining(screen *s, const eg_pretraining *p);

@@ -23,8 +23,20 @@ fail() {
 "$engram" run t.yaml --only avg --out a >lines
 [ "$(grep -c "^avg seed 0 round" lines)" = 2 ] || fail "not two lines: $(cat lines)"
 ENGRAM_PROGRESS_SECONDS=0 "$engram" run t.yaml --only avg --out b >lines
-[ "$(grep -c "^avg seed 0 round" lines)" = 40 ] || fail "not forty lines: $(cat lines)"
+[ "$(grep -c "^avg seed 0 round .* loss" lines)" = 40 ] || fail "not forty lines: $(cat lines)"
 grep -qE "^avg seed 0 round 3/40 loss [0-9.]+ [0-9.]+ s$" lines || fail "no round 3: $(cat lines)"
+
+# Then a round tells where it stands, too, which by default takes ten seconds of silence.
+grep -qE "^avg seed 0 round 3/40 client 2/2 [0-9.]+ s$" lines || fail "no client: $(cat lines)"
+grep -qE "^avg seed 0 round 40/40 test 1/2 [0-9.]+ s$" lines || fail "no test: $(cat lines)"
+grep -qE "^avg seed 0 round 4/40 server [0-9.]+ s$" lines || fail "no server: $(cat lines)"
+ENGRAM_PROGRESS_SECONDS=0 "$engram" run t.yaml --only avg --out q --quiet >lines
+! grep -q "round" lines || fail "quiet is loud: $(cat lines)"
+ENGRAM_PROGRESS_SECONDS=0 "$engram" run t.yaml --only avg --out j --json >lines
+grep -q '"event":"moment",.*"round":3,"rounds":40,"at":"clients","what":"training","done":1,"of":2,' lines ||
+    fail "no moment: $(cat lines)"
+"$engram" run t.yaml --only avg --out k --json >lines
+! grep -q '"event":"moment"' lines || fail "quick rounds tell: $(cat lines)"
 
 # A loss that is not a number is shown as it is.
 "$engram" run t.yaml --only avg --out c --set train.lr=1000 --set train.weight_decay=1000 >lines
@@ -47,7 +59,7 @@ except OSError:  # the other side is gone
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 lines = [re.sub("\\x1b.*", "", l) for l in re.split("[\r\n]+", text.decode()) if "seed 0" in l]
 assert lines and all(len(l) < columns for l in lines), (columns, lines)
-print(lines[-1])
+print(lines[-1] if not os.environ.get("SHOW_ALL") else "\n".join(lines))
 PYTHON
 export NO_COLOR=1
 # bar COLUMNS WORDS: of the long label's last line, as a regular expression.
@@ -61,6 +73,12 @@ bar 200 "which no narrow terminal can show seed 0  \[#{30}\] 40/40, accuracy [0-
 bar 80 "^a label .*\.\.\. seed 0  \[#{10}\] 40/40, accuracy"
 bar 50 "^a l\.\.\. seed 0  40/40, accuracy"
 bar 20 "\.\.\.$"
+# Within a round that takes long, here any, the bar says what goes on, and what the accuracy was.
+SHOW_ALL=1 ENGRAM_PROGRESS_SECONDS=0 bar 160 "\[#{22}\.{8}\] round 31/40, client 2/2, accuracy [0-9.]+ %$"
+grep -qE "\] round 2/40, server$" last || fail "no server: $(cat last)"
+grep -qE "\] round 1/40, test 1/2$" last || fail "no test: $(cat last)"
+SHOW_ALL=1 bar 160 "40/40, accuracy"
+! grep -q "client" last || fail "quick rounds flicker: $(cat last)"
 
 # Of several runs: how long all took, a table that fits with the columns it has no room for, and no
 # escape sequence where they are not wanted.

@@ -24,6 +24,17 @@ typedef struct eg_progress {
     bool evaluated;          /* accuracy is of this round */
 } eg_progress;
 
+typedef enum eg_at { EG_AT_CLIENTS, EG_AT_SERVER, EG_AT_TESTS } eg_at;
+
+/* Where a round stands that is not over yet. */
+typedef struct eg_moment {
+    int64_t round, n_rounds; /* the round under way, from 1 */
+    eg_at at;                /* who is at work */
+    const char *what;        /* of clients, the exchange: "training"; of the server, the part */
+    int64_t done, of;        /* answers, pieces of work, tests; of 0: not known */
+    double seconds;          /* since the start */
+} eg_moment;
+
 /* How a run is carried out; nothing here changes its result. */
 typedef struct eg_run_how {
     uint64_t seed;
@@ -36,6 +47,9 @@ typedef struct eg_run_how {
     const char *transport; /* of eg_transport_family; NULL: threads of this process, or mpi */
     eg_cluster *cluster;   /* all its ranks carry out the run together; NULL: this process */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
+    /* Whenever a client has answered, a model was tested, or a part's work on the server went
+     * on: as often as that happens, on the thread that called. */
+    void (*moment)(void *context, const eg_moment *m);
     /* As those of eg_pretrain_how, before the first round. */
     bool (*pretraining)(void *context, const eg_pretraining *p);
     void (*say)(void *context, const char *sentence);

@@ -58,6 +58,10 @@ eg_status eg_server_each(eg_server *s, int64_t n,
                          eg_status (*work)(void *context, eg_worker *w, int64_t i),
                          eg_status (*done)(void *context, int64_t i), void *context);
 
+/* Tells people who wait for a round how far the hook's work is; eg_server_each does it itself.
+ * On the server's thread. */
+void eg_server_moment(eg_server *s, int64_t done, int64_t of);
+
 #ifdef __cplusplus
 }
 #endif

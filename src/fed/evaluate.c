@@ -209,6 +209,7 @@ static eg_status evaluate_shared(evaluation *j)
     for (int64_t i = 0; i < j->n && s == EG_OK; i++) {
         eg_reply reply = {0};
         bool lost;
+        eg_server_moment(&f->server, i, j->n);
         s = f->transport->take(f->carrier, i, &reply, &lost);
         if (s == EG_OK)
             s = evaluate_mark(j, i, &reply);
@@ -230,8 +231,12 @@ static eg_status evaluate_all(evaluation *j)
 {
     j->n = j->each ? eg_scenario_n_clients(j->f->feed.scenario) : j->f->feed.n_tasks;
     EG_TRY(evaluate_begin(j));
-    return j->f->transport->tests ? evaluate_shared(j)
-                                  : eg_server_each(&j->f->server, j->n, evaluate_here, NULL, j);
+    j->f->testing = true;
+    eg_status s = j->f->transport->tests
+                      ? evaluate_shared(j)
+                      : eg_server_each(&j->f->server, j->n, evaluate_here, NULL, j);
+    j->f->testing = false;
+    return s;
 }
 
 /* Asks for the server's models of clients, on its thread. */

@@ -37,6 +37,7 @@ typedef struct eg_patience {
 
 typedef struct eg_federation {
     const eg_experiment *e;
+    const eg_run_how *how;
     uint64_t seed;
     eg_feed feed;
     eg_fingerprint print; /* of the data and of this program */
@@ -75,7 +76,11 @@ typedef struct eg_federation {
     double accuracy;   /* the last mean measured; -1: none yet */
     double validation; /* likewise, on samples held out of training */
     eg_patience patience;
+    bool testing; /* what workers do for the server at the moment are tests */
 } eg_federation;
+
+/* Tells whoever waits where the round stands: m->at, what, done and of. */
+void eg_federation_moment(const eg_federation *f, eg_moment m);
 
 /* Refuses a run in which a client's last batch will be a single sample, if the network cannot
  * be trained on one, as far as it can be known before the first round. */

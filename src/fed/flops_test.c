@@ -6,7 +6,7 @@
 #include <engram/graph.h>
 #include <engram/op.h>
 
-static char folder[FILES_PATH];
+#include "own_folder.h"
 
 /* The run of small_run.h: 4 rounds, 4 clients of 50 samples, 2 epochs, 16 inputs, 16 hidden
  * units, 4 classes. A sample costs two operations a weight forwards and two for its gradient,
@@ -84,20 +84,6 @@ static void test_what_the_server_computes_is_counted_apart(void **state)
     check(&busy, 2, 0, server);
     check(&busy, 2, 1, server);
     check(&busy, -2, 3, server);
-}
-
-static int open_folder(void **state)
-{
-    (void)state;
-    files_folder(folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    files_remove(folder);
-    return 0;
 }
 
 int main(void)

@@ -24,6 +24,16 @@ typedef struct round_state {
     double samples, loss, bytes_up, bytes_down;
 } round_state;
 
+void eg_federation_moment(const eg_federation *f, eg_moment m)
+{
+    if (!f->how->moment)
+        return;
+    m.round = f->server.round + 1;
+    m.n_rounds = eg_scenario_n_rounds(f->feed.scenario);
+    m.seconds = eg_federation_spent(f).seconds;
+    f->how->moment(f->how->context, &m);
+}
+
 /* Whether clients take the server's model in this round; else they go on from their own. */
 static bool round_syncs(const eg_federation *f, int64_t round)
 {
@@ -206,9 +216,12 @@ static eg_status round_exchange(round_state *r, size_t x)
     EG_TRY(round_send(r));
     eg_job job = {.n = r->n, .down = r->down, .tell = round_tell, .context = r};
     EG_TRY(f->transport->begin(f->carrier, &job));
+    eg_moment at = {.at = EG_AT_CLIENTS, .what = f->agreed.exchanges[x].is.name, .of = r->n};
     eg_status s = EG_OK;
-    for (int64_t i = 0; i < r->n && s == EG_OK; i++)
-        s = round_take(r, i);
+    for (; at.done < r->n && s == EG_OK; at.done++) {
+        eg_federation_moment(f, at);
+        s = round_take(r, at.done);
+    }
     f->transport->end(f->carrier);
     if (s == EG_OK && r->answers.n > 0)
         s = round_collect_mean(r);
@@ -227,6 +240,7 @@ static bool round_is_finite(const eg_federation *f)
 static eg_status round_aggregate(eg_federation *f, bool *done)
 {
     *done = true;
+    eg_federation_moment(f, (eg_moment){.at = EG_AT_SERVER, .what = ""});
     if (f->agreed.all.personal)
         return EG_OK;
     EG_TRY(eg_federation_mean_get(f));

@@ -102,7 +102,8 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
 
 static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run_how *how)
 {
-    f->e = e, f->seed = how->seed, f->accuracy = f->validation = f->patience.best = -1;
+    f->e = e, f->how = how, f->seed = how->seed;
+    f->accuracy = f->validation = f->patience.best = -1;
     EG_TRY(eg_feed_open(e, how->seed, how->data_dir, &f->feed));
     eg_fingerprint_take(&f->feed, &f->print);
     EG_TRY(eg_parts_setup(&e->parts,

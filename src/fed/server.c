@@ -59,6 +59,17 @@ eg_rng eg_server_stream(const eg_server *s, int64_t of, uint32_t draw)
                                           .draw = draw});
 }
 
+void eg_server_moment(eg_server *s, int64_t done, int64_t of)
+{
+    const eg_federation *f = s->run;
+    eg_moment m = {.at = EG_AT_SERVER, .what = "", .done = done, .of = of};
+    if (f->testing)
+        m.at = EG_AT_TESTS;
+    else
+        m.what = eg_parts_name(&f->e->parts, s->part);
+    eg_federation_moment(f, m);
+}
+
 typedef struct server_work {
     eg_federation *f;
     eg_status (*work)(void *context, eg_worker *w, int64_t i);
@@ -85,6 +96,7 @@ eg_status eg_server_each(eg_server *s, int64_t n,
     eg_status status = EG_OK;
     EG_TRY(eg_pool_start(&(eg_pool_job){s->run->n_workers, n, server_do, &w}, &pool));
     for (int64_t i = 0; i < n && status == EG_OK; i++) {
+        eg_server_moment(s, i, n);
         status = eg_pool_take(pool, i);
         if (status == EG_OK && done)
             status = done(context, i);

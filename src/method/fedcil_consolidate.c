@@ -144,6 +144,7 @@ static eg_status consolidate_steps(consolidation *k)
     double sums[EG_MAX_LEARNERS] = {0};
     for (int64_t i = 0; i < f->is.steps; i++) {
         double losses[EG_MAX_LEARNERS];
+        eg_server_moment(k->s, i, f->is.steps);
         const eg_acgan_step step = {.critic = k->s->net,
                                     .learner = f->critic,
                                     .now = pool_batch(&k->pools[0], i),
