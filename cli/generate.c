@@ -136,19 +136,19 @@ static int64_t generate_rows(const generate_call *c, const eg_exhibits *x,
 static eg_status generate_sheet(const generate_call *c, eg_exhibits *x,
                                 const generate_row *rows, int64_t n)
 {
-    drawing_sheet sheet = {0};
+    eg_sheet sheet = {0};
     eg_generator *m;
     EG_TRY(eg_exhibits_show(x, rows[0].drawer, &m));
     int64_t wide = c->n ? c->n : n == 1 ? GENERATE_ALONE : GENERATE_ROW;
-    eg_status s = drawing_sheet_open(&sheet, m, n, wide);
+    eg_status s = eg_sheet_init(&sheet, m, n, wide);
     for (int64_t i = 0; i < n && s == EG_OK; i++) {
         s = eg_exhibits_show(x, rows[i].drawer, &m);
         if (s == EG_OK)
-            s = drawing_sheet_row(&sheet, m, i, rows[i].label, c->source.from.seed);
+            s = eg_sheet_draw(&sheet, m, i, rows[i].label, c->source.from.seed);
     }
     if (s == EG_OK)
-        s = drawing_sheet_save(&sheet, c->out);
-    drawing_sheet_fini(&sheet);
+        s = eg_sheet_save(&sheet, c->out);
+    eg_sheet_fini(&sheet);
     return s;
 }
 
@@ -160,7 +160,7 @@ static eg_status generate_score_row(const generate_call *c, score_judge *judge, 
     score of = {0};
     if (!x)
         return eg_fail(EG_ENOMEM, "no memory for %d drawings", GENERATE_SCORED);
-    eg_status s = drawing_draw(m, row->label, GENERATE_SCORED, &rng, x);
+    eg_status s = eg_generator_draw_class(m, row->label, GENERATE_SCORED, &rng, x);
     if (s == EG_OK)
         s = score_drawings(judge, x, GENERATE_SCORED, row->label, &of);
     if (s == EG_OK)

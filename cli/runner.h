@@ -37,6 +37,7 @@ typedef struct runner_options {
     bool beside; /* others do the same beside this process: runs are its own, no bar */
     bool resume, force, quiet, json;
     const char *transport; /* NULL: the usual one */
+    int64_t sheets;        /* as eg_run_how has it */
     bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
     eg_compare_how table;  /* how it is printed */
 } runner_options;

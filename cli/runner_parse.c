@@ -106,6 +106,19 @@ static int run_parse_count(const char *value, const char *of, const runner_optio
     return 0;
 }
 
+/* "none", "task", or a number of rounds. */
+static int run_parse_sheets(const char *value, runner_options *o)
+{
+    char *end;
+    long n = strtol(value, &end, 10);
+    bool none = strcmp(value, "none") == 0, task = strcmp(value, "task") == 0;
+    if (!none && !task && (n < 1 || n > 1000000 || *end))
+        return eg_cli_usage(o->verb, "--sheets: '%s' is not none, task or a number of rounds",
+                            value);
+    o->sheets = none ? -1 : task ? 0 : n;
+    return 0;
+}
+
 static int run_parse_value(const char *name, const char *value, runner_options *o)
 {
     if (strcmp(name, "--only") == 0) {
@@ -140,6 +153,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
     } else if (strcmp(name, "--isa") == 0) {
         eg_status s = eg_isa_set(value);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
+    } else if (strcmp(name, "--sheets") == 0) {
+        return run_parse_sheets(value, o);
     } else if (strcmp(name, "--transport") == 0) {
         return run_parse_transport(value, o);
     } else {
@@ -229,9 +244,9 @@ static int run_find(runner_source *source)
 }
 
 static const char *const run_values[] = {
-    "--tensorboard", "--only",    "--out",     "--data-dir", "--set",
-    "--seed",        "--seeds",   "--workers", "--isa",      "--transport",
-    "--sort",        "--columns", "--against", "--jobs",     "--share"};
+    "--tensorboard", "--only",    "--out",  "--data-dir",  "--set",    "--seed",
+    "--seeds",       "--workers", "--isa",  "--transport", "--sheets", "--sort",
+    "--columns",     "--against", "--jobs", "--share"};
 
 enum { RUN_COMPARES = 5 }; /* the last ones are compare's alone */
 

@@ -117,13 +117,13 @@ static eg_status train_drawing_sheet(const train_drawing *d, eg_generator *m)
 {
     bool each = m->kind->labelled && d->source.only < 0;
     int64_t rows = each ? m->classes : 1;
-    drawing_sheet sheet;
-    eg_status s = drawing_sheet_open(&sheet, m, rows, each ? TRAIN_ROWS : TRAIN_SQUARE);
+    eg_sheet sheet;
+    eg_status s = eg_sheet_init(&sheet, m, rows, each ? TRAIN_ROWS : TRAIN_SQUARE);
     for (int64_t k = 0; k < rows && s == EG_OK; k++)
-        s = drawing_sheet_row(&sheet, m, k, each ? k : d->source.only, d->source.from.seed);
+        s = eg_sheet_draw(&sheet, m, k, each ? k : d->source.only, d->source.from.seed);
     if (s == EG_OK)
-        s = drawing_sheet_save(&sheet, d->sheet);
-    drawing_sheet_fini(&sheet);
+        s = eg_sheet_save(&sheet, d->sheet);
+    eg_sheet_fini(&sheet);
     return s;
 }
 

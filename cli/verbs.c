@@ -24,6 +24,8 @@
     "  --data-dir DIR    where data sets are (else the environment's ENGRAM_DATA)\n"           \
     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"                  \
     "  --tensorboard DIR at the end, the curves of each run in a folder of its own in there\n" \
+    "  --sheets N        pictures of what a method draws every N rounds, beside those at\n"    \
+    "                    task ends (task); or none; no result changes\n"                       \
     "  --force           go on with a run though data or program are others than at its\n"     \
     "                    start: its log then says that bits may differ\n"                      \
     "  --quiet           no progress\n"

@@ -11,6 +11,7 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$build/report_html_test" "$folder"
+"$build/report_sheets_test" "$folder"
 failures=0
 
 # look NAME PAGE SCHEME [WIDTH]: what the browser makes of the page goes into $folder/NAME.dom, what it
@@ -66,6 +67,7 @@ END
 measured compare.html >"$folder/measured.html"
 looks=()
 for what in "dark run.html 0" "stream personal.html 1" "light run.html 1" "compare compare.html 1" "bad bad.html 1" \
+    "sheets sheets.html 1" "sheets-dark sheets.html 0" \
     "narrow measured.html 1 500"; do
     look $what &
     looks+=($!)
@@ -79,6 +81,8 @@ expect dark "${one[@]}"
 expect light "${one[@]}"
 expect compare compare final losses "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
 expect stream met client-accuracy
+expect sheets sheet sheet sheet sheet sheet sheet
+expect sheets-dark sheet sheet sheet sheet sheet sheet
 grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="43" data-buttons="43"' "$folder/narrow.dom" ||
     fail "narrow: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
 grep -q 'CONSOLE.*seen' "$folder/bad.said" || fail "what is written to the console is not seen"

@@ -46,9 +46,11 @@ typedef struct eg_run_how {
     const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
     const char *transport; /* of eg_transport_family; NULL: threads of this process, or mpi */
     eg_cluster *cluster;   /* all its ranks carry out the run together; NULL: this process */
+    int64_t sheets;        /* pictures of what the method draws: 0: at task ends; above 0: every
+                              so many rounds too; below 0: none */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
-    /* Whenever a client has answered, a model was tested, or a part's work on the server went
-     * on: as often as that happens, on the thread that called. */
+    /* Before each client's answer, each test and each piece of a part's work on the server: as
+     * often as there are any, on the thread that called. */
     void (*moment)(void *context, const eg_moment *m);
     /* As those of eg_pretrain_how, before the first round. */
     bool (*pretraining)(void *context, const eg_pretraining *p);

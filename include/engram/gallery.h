@@ -1,4 +1,4 @@
-/* engram/gallery.h - generators in a file: whose they are, and all that is needed to draw.
+/* engram/gallery.h - generators in a file, and sheets of what they draw.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A gallery holds drawing networks of one kind, options and image shape. As a file it is
@@ -30,6 +30,9 @@ eg_status eg_gallery_new(eg_gallery **out);
 void eg_gallery_free(eg_gallery *g); /* NULL is fine */
 eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who);
 size_t eg_gallery_n(const eg_gallery *g); /* generators */
+/* Whether this client's are wanted (-1: the server's): a sheet shows one drawer's alone. What
+ * is not wanted need not be recalled; adding it does nothing. */
+bool eg_gallery_wants(const eg_gallery *g, int64_t client);
 
 /* SHA-256, in hexadecimal, of all names and values in the order of adding. */
 void eg_gallery_digest(const eg_gallery *g, char out[65]);
@@ -54,6 +57,24 @@ const char *eg_exhibits_note(const eg_exhibits *x, const char *key);
 
 /* The one machine, which draws and does not train, with the weights of drawer i. Borrowed. */
 eg_status eg_exhibits_show(eg_exhibits *x, size_t i, eg_generator **out);
+
+/* Rows of drawings, to become a picture. Zeroed, or released with eg_sheet_fini. */
+typedef struct eg_sheet {
+    int64_t n_rows, per_row, channels, height, width;
+    float *x;      /* [n_rows, per_row, c, h, w], between -1 and 1 */
+    float *labels; /* [n_rows]: -1 for all classes */
+} eg_sheet;
+
+eg_status eg_sheet_init(eg_sheet *s, const eg_generator *like, int64_t n_rows, int64_t per_row);
+void eg_sheet_fini(eg_sheet *s);
+
+/* Draws one row of a class, from the stream (seed, row, 0, EG_FOR_NOISE). */
+eg_status eg_sheet_draw(eg_sheet *s, eg_generator *m, int64_t row, int64_t label,
+                        uint64_t seed);
+
+/* Writes the picture, rows as they are or a single one as a square. A path that ends in
+ * ".safetensors" gets the numbers: "images" and "labels". */
+eg_status eg_sheet_save(const eg_sheet *s, const char *path);
 
 #ifdef __cplusplus
 }

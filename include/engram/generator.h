@@ -92,6 +92,10 @@ void eg_generator_init(eg_generator *m, uint64_t seed);
 eg_status eg_generator_draw(eg_generator *m, const float *labels, int64_t n, eg_rng *rng,
                             float *x);
 
+/* The same of one class; below 0: of none that it is told. */
+eg_status eg_generator_draw_class(eg_generator *m, int64_t label, int64_t n, eg_rng *rng,
+                                  float *x);
+
 /* The same in training form: all n are one batch, whose statistics count and move. EG_ENOTSUP:
  * it draws step by step. */
 eg_status eg_generator_draw_batch(eg_generator *m, const float *labels, int64_t n, eg_rng *rng,

@@ -23,12 +23,16 @@ extern "C" {
 #define EG_RUN_MODEL      "model.safetensors" /* the server's model at the end */
 #define EG_RUN_GENERATORS "generators.safetensors" /* what its method draws with */
 #define EG_RUN_CHECKPOINT "checkpoint"             /* a folder: what a resumed run needs */
+#define EG_RUN_SHEETS     "sheets"                 /* a folder: drawings, a picture a round */
 #define EG_RUN_REPORT     "report.html"            /* the page */
 
 enum { EG_RUN_PATH = 1024 };
 
 /* The path of a file in a run's folder. EG_EINVAL: it is too long. */
 eg_status eg_run_file(const char *folder, const char *name, char out[EG_RUN_PATH]);
+
+/* That of the drawings made after a round. */
+eg_status eg_run_sheet(const char *folder, int64_t round, char out[EG_RUN_PATH]);
 
 /* Whether the run has come to its end: its summary, which is written last, is there. */
 bool eg_run_is_finished(const char *folder);

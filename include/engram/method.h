@@ -84,6 +84,9 @@ typedef struct eg_client_half {
     eg_status (*trained)(void *self, eg_client *c);
     /* What it tells the server. */
     eg_status (*answer)(void *self, eg_client *c, int exchange, eg_bundle *to);
+    /* Between rounds, where people look on: adds what the client draws with, as its records
+     * have it, to a sheet. Nothing of it reaches the server. */
+    eg_status (*exhibit)(void *self, eg_client *c, struct eg_gallery *to);
 } eg_client_half;
 
 typedef struct eg_server_half {
@@ -122,7 +125,8 @@ typedef struct eg_server_half {
     /* Keeps what begin needs to go on from here (eg_server_keep): before a checkpoint. */
     eg_status (*save)(void *self, eg_server *s);
     /* At the end of the run: puts what it draws with into generators.safetensors
-     * (eg_gallery_add), whose values count in the run's params_sha256. */
+     * (eg_gallery_add), whose values count in the run's params_sha256. Before, whenever a sheet
+     * of drawings is made. */
     eg_status (*exhibit)(void *self, eg_server *s, struct eg_gallery *to);
 } eg_server_half;
 

@@ -276,3 +276,15 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
     memcpy(out->part_seconds, w->chain.seconds, sizeof out->part_seconds);
     return s;
 }
+
+eg_status eg_worker_exhibit(eg_worker *w, int64_t client, const eg_receipt *kept,
+                            int64_t committed, struct eg_gallery *to)
+{
+    EG_TRY(eg_records_open(w->store, client, kept, committed, &w->records));
+    w->client.id = client;
+    eg_chain_reset(&w->chain);
+    eg_status s = eg_chain_show(&w->chain, &w->client, to);
+    eg_records_free(w->records);
+    w->records = NULL;
+    return eg_blame(s, "client %lld", (long long)client);
+}

@@ -132,6 +132,10 @@ bool eg_worker_tests_uploads(const eg_experiment *e, const eg_scenario *s,
 /* Carries out a turn. On failure there is no answer, and the client's records are as before. */
 eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out);
 
+/* Adds what a client draws with, as its records are, to a sheet. */
+eg_status eg_worker_exhibit(eg_worker *w, int64_t client, const eg_receipt *kept,
+                            int64_t committed, struct eg_gallery *to);
+
 /* train.c: all batches of the round. */
 eg_status eg_worker_open_train(eg_worker *w);
 eg_status eg_worker_train(eg_worker *w);

@@ -114,6 +114,10 @@ eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round);
  * logs it with the samples the client has met. The cursor stands behind the round. */
 eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_end);
 
+/* sheets.c: a picture of what the parts' generators draw after `round` rounds, and its line in
+ * the log; nothing if there are none. */
+eg_status eg_federation_draw(eg_federation *f, int64_t round);
+
 /* Notes a point of the curve after `round` rounds, and ends the run if it was one too many
  * without a better validation. */
 eg_status eg_federation_wait(eg_federation *f, int64_t round);

@@ -217,6 +217,14 @@ static eg_status run_after_round(eg_federation *f, int64_t round, bool *tested)
     return *tested ? eg_federation_wait(f, round + 1) : EG_OK;
 }
 
+/* Whether there is a sheet of drawings after this round. */
+static bool run_draws(const eg_federation *f, int64_t round)
+{
+    int64_t every = f->how->sheets;
+    bool ends = eg_scenario_task_ends(f->feed.scenario, round);
+    return every >= 0 && (ends || (every > 0 && (round + 1) % every == 0));
+}
+
 static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopped)
 {
     int64_t n_rounds = eg_scenario_n_rounds(f->feed.scenario);
@@ -228,6 +236,8 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
         eg_cursor_next(f->cursor,
                        f->lost); /* the round is over: what it brought has been met */
         EG_TRY(run_after_round(f, r, &tested));
+        if (run_draws(f, r))
+            EG_TRY(eg_federation_draw(f, r + 1));
         eg_progress p = {.round = r + 1,
                          .n_rounds = n_rounds,
                          .loss = f->round_loss,

@@ -8,6 +8,7 @@
 #include <engram/op.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Drawings of one plan in eval form. It is always run whole: a plan of another size may add in
@@ -84,6 +85,18 @@ eg_status eg_generator_draw(eg_generator *m, const float *labels, int64_t n, eg_
                (size_t)(rows * m->pixels) * sizeof *x);
     }
     return EG_OK;
+}
+
+eg_status eg_generator_draw_class(eg_generator *m, int64_t label, int64_t n, eg_rng *rng,
+                                  float *x)
+{
+    float *labels;
+    EG_TRY(eg_alloc((size_t)n, sizeof *labels, &labels));
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = (float)(label < 0 ? 0 : label);
+    eg_status s = eg_generator_draw(m, labels, n, rng, x);
+    free(labels);
+    return s;
 }
 
 eg_status eg_generator_draw_batch(eg_generator *m, const float *labels, int64_t n, eg_rng *rng,

@@ -20,8 +20,11 @@ typedef struct gallery_what {
 
 struct eg_gallery {
     gallery_what what;
+    int64_t channels, height, width, n_classes;
     eg_bundle *tensors; /* named as in the file */
-    size_t n;
+    eg_drawer *who;     /* [n] */
+    size_t n, cap;
+    bool one; /* those of one client, or of the server, alone */
 };
 
 eg_status eg_gallery_new(eg_gallery **out)
@@ -42,12 +45,28 @@ void eg_gallery_free(eg_gallery *g)
     if (!g)
         return;
     eg_bundle_free(g->tensors);
+    free(g->who);
     free(g);
 }
 
 size_t eg_gallery_n(const eg_gallery *g)
 {
     return g->n;
+}
+
+void eg_gallery_want_one(eg_gallery *g)
+{
+    g->one = true;
+}
+
+bool eg_gallery_wants(const eg_gallery *g, int64_t client)
+{
+    return !g->one || g->n == 0 || g->who[0].client == client;
+}
+
+eg_drawer eg_gallery_at(const eg_gallery *g, size_t i)
+{
+    return g->who[i];
 }
 
 eg_drawer_name eg_drawer_prefix(eg_drawer who)
@@ -77,6 +96,8 @@ eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
 {
     const eg_learner *l = m->learners[0];
     gallery_what what;
+    if (!eg_gallery_wants(g, who.client))
+        return EG_OK;
     EG_TRY(gallery_describe(m, &what));
     if (g->n > 0 && memcmp(&what, &g->what, sizeof what) != 0)
         return eg_fail(EG_EINVAL,
@@ -85,6 +106,9 @@ eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
                        g->what.kind, g->what.options, g->what.shape, what.kind, what.options,
                        what.shape);
     g->what = what;
+    g->channels = m->channels, g->height = m->height, g->width = m->width;
+    g->n_classes = m->classes;
+    EG_TRY(eg_grow(&g->who, g->n, &g->cap, sizeof *g->who));
     for (size_t i = 0; i < eg_params_n(l->table); i++) {
         const eg_param_info *t = eg_params_at(l->table, i);
         char name[GALLERY_NAME];
@@ -92,7 +116,34 @@ eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
         EG_TRY(eg_bundle_add(g->tensors, name, t->shape,
                              (t->trained ? l->param : l->state) + t->offset));
     }
-    g->n++;
+    g->who[g->n++] = who;
+    return EG_OK;
+}
+
+eg_status eg_gallery_machine(const eg_gallery *g, eg_generator **out)
+{
+    return eg_generator_new(&(eg_generator_spec){.kind = g->what.kind,
+                                                 .options = g->what.options,
+                                                 .channels = g->channels,
+                                                 .height = g->height,
+                                                 .width = g->width,
+                                                 .classes = g->n_classes,
+                                                 .draws_only = true},
+                            out);
+}
+
+eg_status eg_gallery_show(const eg_gallery *g, size_t i, eg_generator *m)
+{
+    const eg_learner *l = m->learners[0];
+    for (size_t k = 0; k < eg_params_n(l->table); k++) {
+        const eg_param_info *t = eg_params_at(l->table, k);
+        char name[GALLERY_NAME];
+        const float *values;
+        snprintf(name, sizeof name, "%s%s", eg_drawer_prefix(g->who[i]).text, t->name);
+        EG_TRY(eg_bundle_need(g->tensors, name, t->size, &values));
+        memcpy((t->trained ? l->param : l->state) + t->offset, values,
+               t->size * sizeof *values);
+    }
     return EG_OK;
 }
 

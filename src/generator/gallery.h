@@ -14,4 +14,13 @@ typedef struct eg_drawer_name {
 } eg_drawer_name;
 eg_drawer_name eg_drawer_prefix(eg_drawer who);
 
+/* Before anything is added: a gallery for a sheet, of whoever comes first alone. */
+void eg_gallery_want_one(eg_gallery *g);
+
+/* Who was added, in order; a machine for what they draw with, which draws and does not train;
+ * and the weights of drawer i in it. Of a gallery that is not empty. */
+eg_drawer eg_gallery_at(const eg_gallery *g, size_t i);
+eg_status eg_gallery_machine(const eg_gallery *g, eg_generator **out);
+eg_status eg_gallery_show(const eg_gallery *g, size_t i, eg_generator *m);
+
 #endif

@@ -148,6 +148,15 @@ static eg_status event_note(eg_fields *f, void *event)
     return eg_field_real(f, "value", &e->value);
 }
 
+static eg_status event_sheet(eg_fields *f, void *event)
+{
+    eg_sheet_event *e = event;
+    int64_t last = f->run && f->run->classes > 0 ? f->run->classes - 1 : event_most;
+    EG_TRY(eg_field_int(f, "round", 1, event_last_round(f), &e->round));
+    EG_TRY(eg_field_who(f, "who", &e->who));
+    return eg_field_int_list(f, "classes", 0, last, &e->classes, &e->n_classes);
+}
+
 static eg_status event_left_out(eg_fields *f, void *event)
 {
     eg_loss_event *e = event;
@@ -208,6 +217,7 @@ const eg_event_kind eg_event_start = {"start", event_start};
 const eg_event_kind eg_event_round = {"round", event_round};
 const eg_event_kind eg_event_eval = {"eval", event_eval};
 const eg_event_kind eg_event_confusion = {"confusion", event_confusion};
+const eg_event_kind eg_event_sheet = {"sheet", event_sheet};
 const eg_event_kind eg_event_note = {"note", event_note};
 const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
 const eg_event_kind eg_event_skipped = {"skipped", event_skipped};

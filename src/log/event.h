@@ -89,6 +89,14 @@ typedef struct eg_note_event {
     double value; /* null when NaN or infinite */
 } eg_note_event;
 
+/* Drawings of the method's generators were written after a round (eg_run_sheet). */
+typedef struct eg_sheet_event {
+    int64_t round;
+    int64_t who;            /* whose generators: a client's, or -1: the server's */
+    const int64_t *classes; /* [n_classes]: of the rows, from the top; none: all together */
+    size_t n_classes;
+} eg_sheet_event;
+
 /* What went wrong: a client was left out of a round, or the round was skipped. */
 typedef struct eg_loss_event {
     int64_t round, client; /* -1: the whole round */
@@ -122,6 +130,6 @@ typedef struct eg_event_kind {
 
 extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
     eg_event_confusion, eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
-    eg_event_stop, eg_event_forced, eg_event_end;
+    eg_event_stop, eg_event_forced, eg_event_end, eg_event_sheet;
 
 #endif

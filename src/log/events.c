@@ -82,6 +82,17 @@ static eg_status events_note(eg_events *e, eg_fields *f)
     return EG_OK;
 }
 
+static eg_status events_sheet(eg_events *e, eg_fields *f)
+{
+    eg_sheet_event event = {0};
+    EG_TRY(eg_event_sheet.fields(f, &event));
+    EG_TRY(
+        events_in_order(event.round, e->n_sheet ? e->sheet[e->n_sheet - 1].round : 0, false));
+    EG_TRY(eg_grow(&e->sheet, e->n_sheet, &e->cap_sheet, sizeof event));
+    e->sheet[e->n_sheet++] = event;
+    return EG_OK;
+}
+
 static eg_status events_lose(eg_events *e, eg_fields *f, const eg_event_kind *kind)
 {
     eg_loss_event event = {0};
@@ -131,6 +142,7 @@ static const struct {
     {&eg_event_note, events_note},       {&eg_event_left_out, events_left_out},
     {&eg_event_skipped, events_skipped}, {&eg_event_stop, events_stop},
     {&eg_event_forced, events_forced},   {&eg_event_end, events_end},
+    {&eg_event_sheet, events_sheet},
 };
 
 static eg_status events_take(eg_events *e, const eg_json *object)
@@ -256,6 +268,7 @@ void eg_events_free(eg_events *e)
     free(e->eval);
     free(e->confusion);
     free(e->note);
+    free(e->sheet);
     free(e->loss);
     eg_arena_fini(&e->arena);
     free(e);

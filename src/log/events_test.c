@@ -22,6 +22,9 @@
 #define CELLS(round, cells)                                                                    \
     "{\"event\":\"confusion\",\"round\":" round ",\"cells\":" cells "}\n"
 
+#define SHEET(round, who, classes)                                                             \
+    "{\"event\":\"sheet\",\"round\":" round ",\"who\":" who ",\"classes\":" classes "}\n"
+
 static eg_events *events(const char *text)
 {
     eg_events *e;
@@ -55,6 +58,18 @@ static void test_events_are_read_by_kind(void **state)
     assert_true(e->ended);
     assert_true(isnan(e->end.train_seconds));
     assert_int_equal(e->end.flops_clients, -1);
+    eg_events_free(e);
+}
+
+static void test_sheets_say_whose_they_are(void **state)
+{
+    (void)state;
+    eg_events *e = events(START SHEET("2", "\"server\"", "[0,3]") SHEET("4", "1", "[]"));
+    assert_int_equal(e->n_sheet, 2);
+    assert_int_equal(e->sheet[0].who, -1);
+    assert_int_equal(e->sheet[0].classes[1], 3);
+    assert_int_equal(e->sheet[1].who, 1);
+    assert_int_equal(e->sheet[1].n_classes, 0);
     eg_events_free(e);
 }
 
@@ -177,6 +192,9 @@ static const struct {
     {CELLS("1", "[0,1,1,0,1,1]"), "cells: 0, 1, 1 cannot be number 2 of 4 classes"},
     {CELLS("1", "[1,0,1,0,1,1]"), "cells: 0, 1, 1 cannot be number 2 of 4 classes"},
     {CELLS("1", "[0,0,1]") CELLS("1", "[0,0,1]"), "confusion: round 1 after round 1"},
+    {SHEET("2", "0", "[4]"), "sheet: classes: 4 is outside [0, 3]"},
+    {SHEET("0", "0", "[]"), "sheet: round: 0 is outside [1, 9]"},
+    {SHEET("2", "0", "[]") SHEET("2", "0", "[]"), "sheet: round 2 after round 2"},
 };
 
 static void assert_refused(const char *text, const char *says)
@@ -212,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_are_read_by_kind),
+        cmocka_unit_test(test_sheets_say_whose_they_are),
         cmocka_unit_test(test_record_has_a_row_a_round),
         cmocka_unit_test(test_every_count_comes_back),
         cmocka_unit_test(test_what_was_taken_for_what_goes_into_the_record),

@@ -55,6 +55,12 @@ eg_status eg_run_write_confusion(eg_run_folder *f, const eg_confusion_event *e)
     return event_write(f, &eg_event_confusion, &event);
 }
 
+eg_status eg_run_write_sheet(eg_run_folder *f, const eg_sheet_event *e)
+{
+    eg_sheet_event event = *e;
+    return event_write(f, &eg_event_sheet, &event);
+}
+
 eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const char *name,
                             double value)
 {

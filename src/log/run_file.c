@@ -14,6 +14,13 @@ eg_status eg_run_file(const char *folder, const char *name, char out[EG_RUN_PATH
                : eg_fail(EG_EINVAL, "the path '%.200s...' is too long", folder);
 }
 
+eg_status eg_run_sheet(const char *folder, int64_t round, char out[EG_RUN_PATH])
+{
+    char name[64];
+    snprintf(name, sizeof name, EG_RUN_SHEETS "/round-%06lld.png", (long long)round);
+    return eg_run_file(folder, name, out);
+}
+
 bool eg_run_is_finished(const char *folder)
 {
     char summary[EG_RUN_PATH];

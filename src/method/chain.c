@@ -141,6 +141,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->outputs = m->outputs ? part : a->outputs;
     a->weighs |= m->server.weight != NULL;
     a->sends_each |= m->server.send_one != NULL;
+    a->shows |= m->client.exhibit != NULL;
     a->has_models |= m->server.model_of != NULL;
     a->fixed_rows &= !m->client.samples && !m->server.wants;
     parts_add_lists(a, part, w);
@@ -308,6 +309,11 @@ eg_status eg_chain_trained(eg_chain *k, eg_client *c)
 eg_status eg_chain_answer(eg_chain *k, eg_client *c, size_t x, eg_bundle *to)
 {
     CHAIN_RUN(k, c, x, client.answer, c, chain_number(k, x), to);
+}
+
+eg_status eg_chain_show(eg_chain *k, eg_client *c, struct eg_gallery *to)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, client.exhibit, c, to);
 }
 
 eg_status eg_chain_begin(eg_chain *k, eg_server *s)

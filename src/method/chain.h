@@ -55,6 +55,7 @@ typedef struct eg_agreement {
     bool weighs;     /* a part has factors for the mean */
     bool sends_each; /* a part sends each client something of its own */
     bool has_models; /* a part has models of clients */
+    bool shows;      /* a part's clients draw */
     bool fixed_rows; /* no part changes samples or rows of batches, or leaves rounds out */
     size_t n_replays, n_exchanges, n_uploads;
     const char *uploads[EG_MAX_PARTS * EG_MAX_UPLOADS];
@@ -102,6 +103,8 @@ eg_status eg_chain_fill(eg_chain *k, eg_client *c);
 eg_status eg_chain_grad(eg_chain *k, eg_client *c);
 eg_status eg_chain_trained(eg_chain *k, eg_client *c);
 eg_status eg_chain_answer(eg_chain *k, eg_client *c, size_t x, eg_bundle *to);
+
+eg_status eg_chain_show(eg_chain *k, eg_client *c, struct eg_gallery *to);
 
 /* The server's. */
 eg_status eg_chain_begin(eg_chain *k, eg_server *s);

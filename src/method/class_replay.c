@@ -8,6 +8,10 @@
  */
 #include "method/class_replay.h"
 
+#include <engram/gallery.h>
+
+#define CLASS_REPLAY "class_replay" /* what its records begin with */
+
 typedef struct class_replay {
     eg_class_replay_opts is;
 } class_replay;
@@ -36,7 +40,7 @@ static eg_status class_replay_download(void *self, eg_client *c, int exchange,
 {
     class_replay_client *p = self;
     (void)exchange, (void)from;
-    return eg_class_replay_begin(&p->turn, &p->is.is, "class_replay", c);
+    return eg_class_replay_begin(&p->turn, &p->is.is, CLASS_REPLAY, c);
 }
 
 static eg_status class_replay_samples(void *self, eg_client *c)
@@ -70,6 +74,29 @@ static eg_status class_replay_trained(void *self, eg_client *c)
     return eg_class_replay_trained(&p->turn, c);
 }
 
+/* The generators of all classes there are; or the single one. */
+static eg_status class_replay_exhibit(void *self, eg_client *c, eg_gallery *to)
+{
+    const class_replay_client *p = self;
+    bool single = p->is.is.generators == EG_ONE_FOR_ALL;
+    int64_t classes = eg_net_spec_of(c->net)->classes;
+    eg_generator *m;
+    if (eg_gallery_n(to) > 0) /* another part's: a gallery is of one kind */
+        return EG_OK;
+    EG_TRY(eg_class_machine(c->worker, CLASS_REPLAY, &p->is.is, c->net, &m));
+    for (int64_t k = single ? EG_ANY_CLASS : 0; k < (single ? 0 : classes); k++) {
+        eg_class_name name = eg_class_name_of(CLASS_REPLAY, k);
+        const eg_bundle *kept;
+        bool found = false;
+        EG_TRY(eg_client_recall(c, name.text, &kept));
+        if (kept)
+            EG_TRY(eg_generator_recall(m, name.text, EG_DRAWING_ALONE, kept, &found));
+        if (found)
+            EG_TRY(eg_gallery_add(to, m, (eg_drawer){.client = c->id, .label = k}));
+    }
+    return EG_OK;
+}
+
 static void class_replay_fini(void *self)
 {
     class_replay_client *p = self;
@@ -94,6 +121,7 @@ const eg_method eg_method_class_replay = {
                .fini = class_replay_fini,
                .download = class_replay_download,
                .samples = class_replay_samples,
-               .trained = class_replay_trained},
+               .trained = class_replay_trained,
+               .exhibit = class_replay_exhibit},
     .server = {.begin = class_replay_begin},
 };

@@ -7,6 +7,7 @@
  * the last batch the generator, a wgan-gp, goes on from where it was, on images of this task
  * and drawn ones of the past in the same shares.
  */
+#include <engram/gallery.h>
 #include <engram/method.h>
 #include <engram/op.h>
 
@@ -240,6 +241,21 @@ static eg_status dgr_trained(void *self, eg_client *c)
     return s == EG_OK ? eg_client_keep_model(c, "dgr.model") : s;
 }
 
+static eg_status dgr_exhibit(void *self, eg_client *c, eg_gallery *to)
+{
+    dgr_client *d = self;
+    const eg_bundle *kept;
+    bool found = false;
+    if (eg_gallery_n(to) > 0) /* another part's: a gallery is of one kind */
+        return EG_OK;
+    EG_TRY(dgr_open(d, c));
+    EG_TRY(eg_client_recall(c, "dgr", &kept));
+    if (kept)
+        EG_TRY(eg_generator_recall(d->own, "dgr", EG_DRAWING_ALONE, kept, &found));
+    return found ? eg_gallery_add(to, d->own, (eg_drawer){.client = c->id, .label = -1})
+                 : EG_OK;
+}
+
 const eg_method eg_method_dgr = {
     .component = {"dgr", "deep generative replay: each client keeps a generator of its own",
                   sizeof(dgr), dgr_opts},
@@ -250,5 +266,6 @@ const eg_method eg_method_dgr = {
     .client = {.size = sizeof(dgr_client),
                .download = dgr_download,
                .task = dgr_task,
-               .trained = dgr_trained},
+               .trained = dgr_trained,
+               .exhibit = dgr_exhibit},
 };

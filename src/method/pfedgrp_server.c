@@ -241,7 +241,8 @@ eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to)
     if (eg_gallery_n(to) > 0)
         return EG_OK;
     for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++)
-        for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
+        for (int64_t k = 0;
+             k < eg_pfedgrp_n_generators(&p->is, p->classes) && eg_gallery_wants(to, c); k++) {
             int64_t class = eg_pfedgrp_class(&p->is, k);
             eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, class);
             const eg_bundle *kept;

@@ -72,6 +72,8 @@ eg_status eg_chart_each(eg_page *p, const eg_group *g);   /* the first seed */
 eg_status eg_chart_rounds(eg_page *p, const eg_group *g); /* loss and time; two figures */
 eg_status eg_chart_notes(eg_page *p, const eg_group *g);  /* a figure for each name */
 
+eg_status eg_chart_sheets(eg_page *p, const eg_group *g); /* the first seed; several figures */
+
 /* Of what its models take for what, which is not empty (taken.h). */
 typedef struct eg_taken eg_taken;
 eg_status eg_chart_confusion(eg_page *p, const eg_taken *t);

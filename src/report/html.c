@@ -149,9 +149,11 @@ static void html_work(eg_page *p, const eg_group *g)
     eg_spread s = eg_group_summary(g, EG_SUMMARY_flops_clients);
     if (s.n == 0)
         return;
-    eg_show_flops(flops, eg_group_summary(g, EG_SUMMARY_flops_server).mean);
+    double server = eg_group_summary(g, EG_SUMMARY_flops_server).mean;
+    eg_show_flops(flops, server);
     eg_show_seconds(seconds, eg_group_summary(g, EG_SUMMARY_server_seconds).mean);
-    snprintf(note, sizeof note, "the method on the server: %s, %s", flops, seconds);
+    snprintf(note, sizeof note, "the method on the server: %s%s%s", server > 0 ? flops : "",
+             server > 0 ? ", " : "", seconds);
     s.sd = NAN;
     html_tile(p, "Computed by clients", EG_SUMMARY_flops_clients, s, "", note);
 }
@@ -161,7 +163,8 @@ static void html_tiles(eg_page *p, const eg_group *g)
     char a[80], b[80], note[200];
     eg_spread up = eg_group_summary(g, EG_SUMMARY_bytes_up), s;
     eg_spread down = eg_group_summary(g, EG_SUMMARY_bytes_down);
-    fprintf(p->f, "<div class=\"tiles\">\n");
+    bool counted = eg_group_summary(g, EG_SUMMARY_flops_clients).n > 0;
+    fprintf(p->f, "<div class=\"tiles%s\">\n", counted ? " six" : "");
     s = eg_group_summary(g, EG_SUMMARY_acc_task_il);
     eg_show_spread(a, EG_SUMMARY_acc_task_il, s);
     snprintf(note, sizeof note, s.n ? "%s %% if the task is known" : "mean over all tasks", a);
@@ -221,6 +224,7 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     eg_chart_forgetting(p, g);
     fprintf(p->f, "</div>\n");
     EG_TRY(html_classes(p, g));
+    EG_TRY(eg_chart_sheets(p, g));
     EG_TRY(eg_chart_met(p, g, 1));
     EG_TRY(eg_chart_each(p, g));
     EG_TRY(eg_chart_rounds(p, g));

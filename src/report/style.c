@@ -35,7 +35,7 @@ static const char style_page[] =
 ".chip{display:inline-block;width:14px;height:14px;border-radius:4px;background:var(--k);"
 "flex:none}\n"
 ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:14px;"
-"margin:0 0 18px}\n"
+"margin:0 0 18px}.six{grid-template-columns:repeat(3,1fr)}\n"
 ".tile,figure,.card{background:var(--card);border:1px solid var(--rule);border-radius:12px}\n"
 ".tile{padding:14px 18px}.tile p{margin:0;color:var(--dim);font-size:13px}\n"
 ".tile strong{display:block;font-size:28px;line-height:1.25;letter-spacing:-.02em;"
@@ -56,7 +56,7 @@ static const char style_page[] =
 ".where{color:var(--dim);font-size:13px;margin:8px 0 0}\n"
 ".hint{display:none;position:sticky;left:0;margin:0 0 6px;color:var(--dim);font-size:12.5px}\n"
 "@media screen and (max-width:780px){main{padding:24px 12px 40px}figure,.card{padding:14px 12px}"
-".tiles{gap:10px}.tile{padding:10px 12px}.tile strong{font-size:24px}"
+".tiles{gap:10px}.six{grid-template-columns:repeat(2,1fr)}.tile{padding:10px 12px}.tile strong{font-size:24px}"
 ".wide th:first-child{position:sticky;left:-1px;background:var(--card) padding-box}"
 ".wide td,.wide th{padding:8px 7px}}\n"
 "@media screen and (max-width:720px){.hint{display:block}}\n";

@@ -22,7 +22,29 @@ cmp square.png sheet.png # both draw with seed 0
 engram generate g.safetensors --out numbers.safetensors --n 3
 engram generate g.safetensors --score | sed -E 's/[0-9]+\.[0-9]+/N/g; s/ +/ /g'
 
+echo "a run's drawings: after its two tasks, every round, never"
+cat >run.yaml <<'YAML'
+name: drawn
+data: {name: glyphs, train: 80, test: 20, classes: 4, size: 8, mean: 0.5, std: 0.5}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+train: {steps: 1, batch: 8}
+fedcil: {width: 4, steps: 2}
+runs: [{label: fedcil, method: fedcil}]
+YAML
+# drawings OUT OPTIONS...: which pictures there are, and how many are on the page.
+drawings() {
+    engram run run.yaml --quiet --out "$@" >/dev/null
+    (cd "$1"/drawn-* && [ ! -e sheets ] || ls sheets && grep -c 'data-chart="sheet"' report.html) || true
+}
+drawings at_tasks
+drawings each --sheets 1
+drawings never --sheets none
+engram generate at_tasks/drawn-* --out run.png --n 8
+
 echo "what cannot be drawn:"
+fails 2 engram run run.yaml --sheets 0
+fails 2 engram compare run.yaml --sheets often
 fails 2 engram generate --out x.png
 fails 2 engram generate g.safetensors
 fails 2 engram generate g.safetensors --n x --out x.png
