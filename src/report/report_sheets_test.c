@@ -54,7 +54,8 @@ static void write_picture(const char *run, int64_t round, int64_t rounds, int64_
     for (int64_t y = 0; y < im.height; y++)
         for (int64_t x = 0; x < im.width; x++) {
             double dx = (double)((x - 2) % CELL) - 7.5, dy = (double)((y - 2) % CELL) - 7.5;
-            double wave = sin(sqrt(dx * dx + dy * dy) * (1 + (double)(y / CELL)) / 3);
+            int64_t row = y / CELL;
+            double wave = sin(sqrt(dx * dx + dy * dy) * (double)(1 + row) / 3);
             double noise = (double)((x * 7919 + y * 104729) % 101) / 101;
             double clear = (double)round / (double)rounds;
             bool frame = x % CELL < 2 || y % CELL < 2;
