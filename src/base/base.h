@@ -21,6 +21,9 @@ _Noreturn void eg_bug(const char *file, int line, const char *condition);
 /* Makes room for one more element: doubles *items (n used, *cap there) when it is full. */
 eg_status eg_grow(void *items, size_t n, size_t *cap, size_t size);
 
+/* Whether none of n values is NaN or infinite. */
+bool eg_all_finite(const float *values, size_t n);
+
 static inline size_t eg_round_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;

@@ -3,20 +3,10 @@
  */
 #include "client/worker.h"
 
-#include <math.h>
-
 eg_status eg_worker_open_optimizer(eg_worker *w)
 {
     const eg_optimizer_opts *o = &w->e->optimizer;
     return eg_optimizer_make(o->kind, o->options, w->model->n_params, &w->model->optimizer);
-}
-
-bool eg_worker_is_finite(const float *values, size_t n)
-{
-    bool finite = true;
-    for (size_t i = 0; i < n; i++)
-        finite &= isfinite(values[i]) != 0;
-    return finite;
 }
 
 /* A state that is not finite is not kept: the client would never come back from it. */
@@ -30,7 +20,7 @@ eg_status eg_worker_keep_optimizer(eg_worker *w)
     eg_status s = EG_OK;
     bool finite = true;
     for (int i = 0; eg_optimizer_slot(m->optimizer, i); i++)
-        finite &= eg_worker_is_finite(eg_optimizer_slot(m->optimizer, i), m->n_params);
+        finite &= eg_all_finite(eg_optimizer_slot(m->optimizer, i), m->n_params);
     if (finite)
         s = eg_learner_keep_optimizer(m, "optimizer", b);
     EG_TRY(eg_bundle_filled(b, s));

@@ -92,8 +92,7 @@ static void train_remember(eg_worker *w)
     rng.block = c->step << 32;
     /* Logits that are not finite would come back in every round that draws them: such a batch
      * is not remembered. */
-    if (w->agreed->all.logits &&
-        !eg_worker_is_finite(c->logits, (size_t)(c->n_drawn * c->n_classes)))
+    if (w->agreed->all.logits && !eg_all_finite(c->logits, (size_t)(c->n_drawn * c->n_classes)))
         return;
     for (int64_t at = 0, n; at < c->n_drawn; at += n + 1) {
         for (n = 0; at + n < c->n_drawn && c->drawn[at + n].task != EG_OWN_ROW; n++)

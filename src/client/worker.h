@@ -153,10 +153,6 @@ eg_status eg_worker_begin_optimizer(eg_worker *w);
 /* Keeps its state as a record of the client when train.optimizer_state is keep. */
 eg_status eg_worker_keep_optimizer(eg_worker *w);
 
-/* True if all n values are finite. What is not must not be kept: the client would never
- * recover. */
-bool eg_worker_is_finite(const float *values, size_t n);
-
 /* records.c: where a part's random numbers come from. */
 typedef struct eg_part_draw {
     const char *part;

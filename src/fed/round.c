@@ -231,8 +231,8 @@ static eg_status round_exchange(round_state *r, size_t x)
 
 static bool round_is_finite(const eg_federation *f)
 {
-    return eg_worker_is_finite(f->next_param, f->server.n_params) &&
-           eg_worker_is_finite(f->next_state, f->server.n_state);
+    return eg_all_finite(f->next_param, f->server.n_params) &&
+           eg_all_finite(f->next_state, f->server.n_state);
 }
 
 /* The mean becomes the model, once the parts have had their say; *done is false if it cannot.

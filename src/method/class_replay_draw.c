@@ -66,19 +66,11 @@ static eg_status draw_reserve(eg_class_drawings *d, int64_t n, size_t pixels, si
     return EG_OK;
 }
 
-static bool draw_is_finite(const float *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
-}
-
 /* The class of the largest output; EG_ANY_CLASS: one of them is not finite. */
 static int64_t draw_class(const eg_class_guide *g, const float *logits)
 {
     int64_t best = 0;
-    if (!draw_is_finite(logits, g->outputs))
+    if (!eg_all_finite(logits, (size_t)g->outputs))
         return EG_ANY_CLASS;
     for (int64_t y = 1; y * g->fan < g->outputs; y++)
         if (logits[y * g->fan] > logits[best * g->fan])
@@ -122,7 +114,7 @@ static void draw_take(const eg_class_wish *w, const draw_sheet *s, int64_t i,
     bool fits = class != EG_ANY_CLASS && (w->class == EG_ANY_CLASS || class == w->class);
     if (class != EG_ANY_CLASS && !w->guide->decides)
         class = w->class, fits = true;
-    if (!fits || w->left[class] == 0 || !draw_is_finite(x, pixels))
+    if (!fits || w->left[class] == 0 || !eg_all_finite(x, (size_t)pixels))
         return;
     w->left[class]--;
     memcpy(to->x + to->n * pixels, x, (size_t)pixels * sizeof *x);

@@ -6,10 +6,10 @@
  * client that has it, and once there is a past as many of past classes, each drawn by a
  * generator that a client's last task left. All rows are drawn first, on all workers.
  */
+#include "base/base.h"
 #include "generator/acgan.h"
 #include "method/fedcil.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,13 +160,7 @@ static eg_status consolidate_steps(consolidation *k)
 
 static bool consolidate_is_finite(const eg_learner *l)
 {
-    for (size_t i = 0; i < l->n_params; i++)
-        if (!isfinite(l->param[i]))
-            return false;
-    for (size_t i = 0; i < l->n_state; i++)
-        if (!isfinite(l->state[i]))
-            return false;
-    return true;
+    return eg_all_finite(l->param, l->n_params) && eg_all_finite(l->state, l->n_state);
 }
 
 /* A learner's values as they are before the steps; NULL members if there is no memory. */

@@ -7,7 +7,6 @@
 #include "experiment/feed.h"
 #include "io/disk.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,12 +25,10 @@ static eg_status pretrain_tell(const eg_pretrain_how *how, const eg_pretraining 
 static eg_status pretrain_check_finite(const eg_encoder *c, eg_trainer *t)
 {
     size_t n = eg_params_length(eg_net_params(c->net));
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(eg_trainer_values(t)[i]))
-            return eg_fail(EG_EINVAL,
-                           "pre-training: values are not finite at its end; "
-                           "pretrain.lr is %g",
-                           c->opts->lr);
+    if (!eg_all_finite(eg_trainer_values(t), n))
+        return eg_fail(EG_EINVAL,
+                       "pre-training: values are not finite at its end; pretrain.lr is %g",
+                       c->opts->lr);
     return EG_OK;
 }
 
