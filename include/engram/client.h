@@ -191,6 +191,9 @@ eg_status eg_client_recall(eg_client *c, const char *name, const eg_bundle **out
 /* Keeps a record in place of the last one of its name. The bundle belongs to the core from here
  * on, even on failure. */
 eg_status eg_client_keep(eg_client *c, const char *name, eg_bundle *record);
+/* Lets go of a record in memory, for parts that have many large ones: nothing borrowed of it
+ * may be used any more, and it is read again when it is recalled. */
+eg_status eg_client_release(eg_client *c, const char *name);
 
 /* The same for a record that is one vector as long as the model; *out is NULL if there is none.
  * And for one that is the client's model as it stands (eg_learner_recall takes it back, the

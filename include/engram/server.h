@@ -28,12 +28,15 @@ typedef struct eg_server {
     struct eg_federation *run;  /* the core's */
 } eg_server;
 
-/* A record as it was last kept; *out is NULL if there is none. Borrowed until it is kept anew,
- * or the round ends: a checkpoint lets go of what is in memory. */
+/* A record as it was last kept; *out is NULL if there is none. Borrowed until it is kept anew
+ * or released, or the round ends: a checkpoint lets go of what is in memory. */
 eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out);
 /* Keeps a record in place of the last one of its name; the bundle belongs to the core from here
  * on, even on failure. */
 eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record);
+/* As eg_client_release. These three may be called in the work of eg_server_each too, where each
+ * record is one piece's. */
+eg_status eg_server_release(eg_server *s, const char *name);
 
 /* In the begin hook: a vector as long as the model, zero at first, that is saved with every
  * checkpoint and comes back as it was. The part changes it, the core frees it. */

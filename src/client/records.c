@@ -17,6 +17,11 @@ eg_status eg_client_keep(eg_client *c, const char *name, eg_bundle *record)
     return eg_records_put(c->worker->records, name, record);
 }
 
+eg_status eg_client_release(eg_client *c, const char *name)
+{
+    return eg_records_release(c->worker->records, name);
+}
+
 eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **out)
 {
     const eg_bundle *kept;

@@ -14,6 +14,8 @@
 #include "store/ledger.h"
 #include "transport/transport.h"
 
+#include <pthread.h>
+
 /* Seconds: of the whole run, and of its clients, added up; of the server's parts. What plans
  * computed: in clients' turns, and in the server's hooks. */
 typedef struct eg_spent {
@@ -63,7 +65,8 @@ typedef struct eg_federation {
     size_t n_losses;     /* of clients, over all rounds */
     char folder_path[512], store[EG_RUN_PATH];
     eg_ledger *ledger;
-    eg_records *records; /* the server's own */
+    eg_records *records;          /* the server's own */
+    pthread_mutex_t records_lock; /* over them, while workers work for the server */
     eg_kept_vector *vectors;
     size_t n_vectors, cap_vectors;
     eg_run_folder *folder;

@@ -13,14 +13,29 @@ eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *
     return eg_bundle_need(from, name, s->n_params, out);
 }
 
+/* What a worker asks for and the server keeps meanwhile are in one list. */
 eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out)
 {
-    return eg_records_get(s->run->records, name, out);
+    pthread_mutex_lock(&s->run->records_lock);
+    eg_status status = eg_records_get(s->run->records, name, out);
+    pthread_mutex_unlock(&s->run->records_lock);
+    return status;
 }
 
 eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record)
 {
-    return eg_records_put(s->run->records, name, record);
+    pthread_mutex_lock(&s->run->records_lock);
+    eg_status status = eg_records_put(s->run->records, name, record);
+    pthread_mutex_unlock(&s->run->records_lock);
+    return status;
+}
+
+eg_status eg_server_release(eg_server *s, const char *name)
+{
+    pthread_mutex_lock(&s->run->records_lock);
+    eg_status status = eg_records_release(s->run->records, name);
+    pthread_mutex_unlock(&s->run->records_lock);
+    return status;
 }
 
 eg_status eg_server_vector(eg_server *s, const char *name, float **out)

@@ -94,7 +94,7 @@ static eg_status file_open_temp(const char *path, char *temp, size_t size, int *
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
         snprintf(temp, size, "%s.%ld.%d.tmp", path, (long)getpid(), attempt);
-        *fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        *fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (*fd >= 0)
             return EG_OK;
         if (errno != EEXIST) /* another thread's, or what a killed process left behind */
@@ -129,7 +129,40 @@ static eg_status file_check_target(const char *path)
                    path);
 }
 
-eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
+eg_status eg_file_open_scratch(const char *path, int *fd)
+{
+    size_t size = strlen(path) + 64;
+    char *temp;
+    EG_TRY(eg_blame(eg_alloc(size, 1, &temp), "%s", path));
+    eg_status status = file_open_temp(path, temp, size, fd);
+    if (status == EG_OK)
+        unlink(temp);
+    free(temp);
+    return status;
+}
+
+eg_status eg_file_copy(int from, int to, const char *path, int64_t n)
+{
+    enum { PIECE = 1 << 20 };
+    char *piece;
+    eg_status status = eg_blame(eg_alloc(PIECE, 1, &piece), "%s", path);
+    for (int64_t at = 0; at < n && status == EG_OK;) {
+        ssize_t got = pread(from, piece, n - at < PIECE ? (size_t)(n - at) : PIECE, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = eg_file_fail(path, "what it is copied from cannot be read");
+        else if (got == 0)
+            status = eg_fail(EG_EIO, "%s: what it is copied from ends too early", path);
+        else
+            status = eg_file_put(to, path, (eg_bytes){piece, (size_t)got});
+        at += got;
+    }
+    free(piece);
+    return status;
+}
+
+eg_status eg_file_write_by(const char *path, eg_file_putter put, void *context)
 {
     int fd;
     EG_TRY(file_check_target(path));
@@ -140,8 +173,7 @@ eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
     eg_status status = file_open_temp(path, temp, size, &fd);
     if (status != EG_OK)
         goto done;
-    for (size_t i = 0; i < n_parts && status == EG_OK; i++)
-        status = eg_file_put(fd, path, parts[i]);
+    status = put(context, fd, path);
     if (status == EG_OK && fsync(fd) != 0)
         status = eg_file_fail(path, "cannot be brought to disk");
     if (close(fd) != 0 && status == EG_OK)
@@ -157,19 +189,41 @@ done:
     return status;
 }
 
-eg_status eg_file_create(const char *path, const eg_bytes *parts, size_t n_parts)
+/* Parts that are in memory, for eg_file_write_by. */
+typedef struct file_parts {
+    const eg_bytes *list;
+    size_t n;
+} file_parts;
+
+static eg_status file_put_parts(void *context, int fd, const char *path)
+{
+    const file_parts *parts = context;
+    for (size_t i = 0; i < parts->n; i++)
+        EG_TRY(eg_file_put(fd, path, parts->list[i]));
+    return EG_OK;
+}
+
+eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts)
+{
+    return eg_file_write_by(path, file_put_parts, &(file_parts){parts, n_parts});
+}
+
+eg_status eg_file_create_by(const char *path, eg_file_putter put, void *context)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
         return eg_fail(EG_EINVAL, "%s: is there already", path);
     if (fd < 0)
         return eg_file_fail(path, "cannot be created");
-    eg_status status = EG_OK;
-    for (size_t i = 0; i < n_parts && status == EG_OK; i++)
-        status = eg_file_put(fd, path, parts[i]);
+    eg_status status = put(context, fd, path);
     if (close(fd) != 0 && status == EG_OK)
         status = eg_file_fail(path, "cannot be closed");
     if (status != EG_OK)
         unlink(path);
     return status;
+}
+
+eg_status eg_file_create(const char *path, const eg_bytes *parts, size_t n_parts)
+{
+    return eg_file_create_by(path, file_put_parts, &(file_parts){parts, n_parts});
 }

@@ -25,9 +25,23 @@ eg_status eg_file_read(const char *path, size_t max, unsigned char **out, size_t
  * folder, a device, a pipe or a link. */
 eg_status eg_file_write(const char *path, const eg_bytes *parts, size_t n_parts);
 
+/* The same for bytes that are not in memory together: put writes them to the open file fd,
+ * whose path is for error texts. */
+typedef eg_status (*eg_file_putter)(void *context, int fd, const char *path);
+eg_status eg_file_write_by(const char *path, eg_file_putter put, void *context);
+
+/* An open file without a name, to be written and read, on the disk of the folder where path is
+ * or is to be: for what would fill memory. close() *fd, and it is gone. */
+eg_status eg_file_open_scratch(const char *path, int *fd);
+
+/* Appends n bytes of an open file, from its beginning on, to another. The paths are for error
+ * texts. */
+eg_status eg_file_copy(int from, int to, const char *path, int64_t n);
+
 /* Writes the parts into a file that must not be there yet, and does not wait for the disk. On
- * failure nothing is left behind. EG_EINVAL: it is there. */
+ * failure nothing is left behind. EG_EINVAL: it is there. And the same by a function. */
 eg_status eg_file_create(const char *path, const eg_bytes *parts, size_t n_parts);
+eg_status eg_file_create_by(const char *path, eg_file_putter put, void *context);
 
 /* Writes all bytes of a part to an open file, whose path is for the error text. */
 eg_status eg_file_put(int fd, const char *path, eg_bytes part);

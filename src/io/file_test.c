@@ -161,6 +161,45 @@ static void test_a_stale_temporary_file_is_no_obstacle(void **state)
     assert_int_equal(access(stale, F_OK), 0);
 }
 
+/* What waits on the disk, and how much of it is copied. */
+typedef struct waiting {
+    int fd;
+    int64_t n;
+} waiting;
+
+static eg_status put_waiting(void *context, int fd, const char *path)
+{
+    const waiting *w = context;
+    EG_TRY(eg_file_put(fd, path, (eg_bytes){"head", 4}));
+    return eg_file_copy(w->fd, fd, path, w->n);
+}
+
+static void test_what_waits_on_the_disk_is_copied(void **state)
+{
+    (void)state;
+    static unsigned char big[3000000];
+    unsigned char *bytes;
+    size_t n;
+    waiting w = {.n = sizeof big};
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (unsigned char)(i * 7 + i / 256);
+    int before = count_files();
+    assert_ok(eg_file_open_scratch(in_folder("w"), &w.fd));
+    assert_int_equal(count_files(), before); /* it has no name */
+    assert_ok(eg_file_put(w.fd, "w", (eg_bytes){big, sizeof big}));
+    assert_ok(eg_file_write_by(in_folder("w"), put_waiting, &w));
+    assert_ok(eg_file_read(in_folder("w"), sizeof big + 4, &bytes, &n));
+    assert_int_equal(n, sizeof big + 4);
+    assert_memory_equal(bytes + 4, big, sizeof big);
+    free(bytes);
+    w.n++; /* more than there is */
+    assert_fails(eg_file_create_by(in_folder("v"), put_waiting, &w), EG_EIO,
+                 "/v: what it is copied from ends too early");
+    assert_int_equal(count_files(), before + 1); /* nothing is left of it */
+    close(w.fd);
+    assert_fails(eg_file_open_scratch("/nowhere/at/all", &w.fd), EG_ENOENT, "/nowhere/at/all");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_only_regular_files_are_replaced),
         cmocka_unit_test(test_a_device_is_read_within_the_bound),
         cmocka_unit_test(test_a_stale_temporary_file_is_no_obstacle),
+        cmocka_unit_test(test_what_waits_on_the_disk_is_copied),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -141,6 +141,7 @@ eg_status eg_records_get(eg_records *r, const char *name, const eg_bundle **out)
     if (!there)
         return EG_OK;
     records_item *item = &r->items[i];
+    item->released = false;
     if (!item->bundle) {
         unsigned char *bytes;
         EG_TRY(eg_records_load(r, &item->place, &bytes));
@@ -195,8 +196,37 @@ eg_status eg_records_put(eg_records *r, const char *name, eg_bundle *take)
         eg_bundle_free(item->bundle);
     item->bundle = take;
     item->changed = true;
+    item->released = false;
     r->changed = true;
     return EG_OK;
+}
+
+void eg_records_drop(eg_records *r)
+{
+    for (size_t i = 0; i < r->n_items; i++) {
+        records_item *item = &r->items[i];
+        if (!item->released || item->changed)
+            continue;
+        eg_bundle_free(item->bundle);
+        item->bundle = NULL;
+        item->released = false;
+    }
+}
+
+eg_status eg_records_release(eg_records *r, const char *name)
+{
+    bool there;
+    int64_t waiting = 0;
+    eg_receipt untold;
+    size_t i = records_find(r, name, &there);
+    if (!there)
+        return EG_OK;
+    r->items[i].released = true;
+    eg_records_drop(r);
+    for (i = 0; i < r->n_items; i++)
+        if (r->items[i].released)
+            waiting += (int64_t)eg_bundle_bytes(r->items[i].bundle);
+    return waiting < EG_RECORDS_WAITING ? EG_OK : eg_records_save(r, &untold);
 }
 
 size_t eg_records_n(const eg_records *r)

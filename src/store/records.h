@@ -10,10 +10,11 @@
  *
  * It begins with a head that lists every record and says which file holds its bytes; behind the
  * head stand the bytes of the records that are new in this version. So a turn reads what it
- * asks for and writes what changed. A save removes the files that nothing needs any more: the
- * version saved, the one it was opened at (whose receipt counts until the new one has arrived),
- * the last committed one, and what these three refer to stay. A small record that is nearly all
- * that a file is kept for is written once more instead.
+ * asks for and writes what changed, in several versions if it has much to keep (see
+ * eg_records_release): only the last of a turn is told to anyone. A save removes the files that
+ * nothing needs any more: the version saved, the one it was opened at (whose receipt counts
+ * until the new one has arrived), the last committed one, and what these three refer to stay. A
+ * small record that is nearly all that a file is kept for is written once more instead.
  *
  * A file is trusted in nothing; errors are one sentence that names it. One thread at a time per
  * eg_records, and per owner.
@@ -34,6 +35,7 @@ typedef struct eg_receipt {
 #define EG_MAX_STATE_BYTES ((int64_t)1 << 40)
 #define EG_MAX_OWNER       ((int64_t)1 << 24) /* owners are -1 to EG_MAX_OWNER - 1 */
 #define EG_MAX_RECORDS     4096               /* of one owner */
+#define EG_RECORDS_WAITING ((int64_t)16 << 20)
 
 typedef struct eg_records eg_records;
 
@@ -53,6 +55,11 @@ eg_status eg_records_get(eg_records *r, const char *name, const eg_bundle **out)
  * failure. A name is what a tensor in a bundle may be called; EG_EINVAL: it is not, or there
  * are too many records. */
 eg_status eg_records_put(eg_records *r, const char *name, eg_bundle *take);
+
+/* Lets go of a record in memory: what was borrowed of it is gone, and it is read again when it
+ * is asked for. One that was put waits until it is saved; once EG_RECORDS_WAITING bytes wait
+ * so, all that was put is saved. A record that is not there is fine. */
+eg_status eg_records_release(eg_records *r, const char *name);
 
 /* Writes what was put as a new version, without waiting for the disk, and gives its receipt;
  * the one before if nothing was put. On failure all is as before, and it may be tried again. */

@@ -10,6 +10,7 @@ typedef struct records_item {
     eg_records_place place; /* of the bytes last saved; file 0: none were */
     eg_bundle *bundle;      /* NULL: not asked for yet */
     bool changed;           /* put since the last save */
+    bool released;          /* not needed in memory any more */
 } records_item;
 
 struct eg_records {
@@ -27,5 +28,8 @@ struct eg_records {
 
 /* The bytes of a record as last saved; free() *out. */
 eg_status eg_records_load(eg_records *r, const eg_records_place *p, unsigned char **out);
+
+/* Frees what was released and is saved. */
+void eg_records_drop(eg_records *r);
 
 #endif

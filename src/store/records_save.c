@@ -13,30 +13,40 @@
 
 #define SAVE_CARRY 8 /* one byte in so many may be carried over */
 
-/* The bytes to be written: one a record, with no data for those that stay where they are. */
+/* What is to be written. */
 typedef struct save {
-    eg_bytes *parts;      /* [n_items], owned */
+    eg_bytes *parts; /* [n_items], one a record; of 0 bytes: it stays where it is. Those that
+                        are carried over have data, which is owned; the others are packed
+                        when they are written, so that memory holds one at a time */
     eg_records_head next; /* the new version's */
     unsigned char *head;  /* its byte form, [n_head] */
     size_t n_head;
 } save;
 
-static eg_status save_pack(const eg_records *r, save *s)
+static void save_measure(const eg_records *r, save *s)
 {
-    for (size_t i = 0; i < r->n_items; i++) {
-        unsigned char *bytes;
-        if (!r->items[i].changed)
-            continue;
-        EG_TRY(eg_bundle_pack(r->items[i].bundle, &bytes, &s->parts[i].n));
-        s->parts[i].data = bytes;
-    }
-    return EG_OK;
+    for (size_t i = 0; i < r->n_items; i++)
+        s->parts[i].n = r->items[i].changed ? eg_bundle_bytes(r->items[i].bundle) : 0;
 }
 
 /* Whether a record stays where it is, in this file. */
 static bool save_stays(const eg_records *r, const save *s, size_t i, int64_t file)
 {
-    return !s->parts[i].data && r->items[i].place.file == file;
+    return s->parts[i].n == 0 && r->items[i].place.file == file;
+}
+
+/* The bytes of a record that is written: *out, which is *owned if it is not carried over. */
+static eg_status save_bytes(const eg_records *r, const save *s, size_t i, eg_bytes *out,
+                            unsigned char **owned)
+{
+    *out = s->parts[i];
+    *owned = NULL;
+    if (out->data)
+        return EG_OK;
+    EG_TRY(eg_bundle_pack(r->items[i].bundle, owned, &out->n));
+    out->data = *owned;
+    EG_ASSERT(out->n == s->parts[i].n);
+    return EG_OK;
 }
 
 /* Reads all records that would stay in a file, to be written again. */
@@ -98,6 +108,23 @@ static eg_status save_list(const eg_records *r, save *s)
     return EG_OK;
 }
 
+/* A record's place behind what the new file has already. */
+static eg_status save_place(const eg_records *r, save *s, size_t i)
+{
+    eg_records_head *h = &s->next;
+    eg_records_place *p = &h->places[i];
+    eg_bytes bytes;
+    unsigned char *owned;
+    EG_TRY(save_bytes(r, s, i, &bytes, &owned));
+    p->file = h->version;
+    p->offset = h->size;
+    p->length = (int64_t)bytes.n;
+    p->sum = eg_checksum(0, bytes.data, bytes.n);
+    h->size += p->length;
+    free(owned);
+    return EG_OK;
+}
+
 /* Lays out the new file: the head, then the parts in the order of their names. */
 static eg_status save_lay_out(const eg_records *r, save *s)
 {
@@ -110,16 +137,9 @@ static eg_status save_lay_out(const eg_records *r, save *s)
     s->n_head = eg_records_head_length(h);
     h->size = (int64_t)s->n_head;
     for (size_t i = 0; i < r->n_items; i++) {
-        eg_records_place *p = &h->places[i];
-        eg_bytes part = s->parts[i];
-        if (part.data) {
-            p->file = h->version;
-            p->offset = h->size;
-            p->length = (int64_t)part.n;
-            p->sum = eg_checksum(0, part.data, part.n);
-            h->size += p->length;
-        }
-        h->bytes += p->length;
+        if (s->parts[i].n > 0)
+            EG_TRY(save_place(r, s, i));
+        h->bytes += h->places[i].length;
     }
     if (h->version > EG_MAX_VERSION || h->bytes > EG_MAX_STATE_BYTES ||
         h->size > EG_MAX_STATE_BYTES || h->n_files > EG_RECORDS_MAX_FILES)
@@ -134,27 +154,41 @@ static eg_status save_lay_out(const eg_records *r, save *s)
     return EG_OK;
 }
 
+typedef struct save_file {
+    const eg_records *r;
+    const save *s;
+} save_file;
+
+static eg_status save_put(void *context, int fd, const char *path)
+{
+    const save_file *f = context;
+    EG_TRY(eg_file_put(fd, path, (eg_bytes){f->s->head, f->s->n_head}));
+    for (size_t i = 0; i < f->r->n_items; i++) {
+        eg_bytes bytes;
+        unsigned char *owned;
+        if (f->s->parts[i].n == 0)
+            continue;
+        EG_TRY(save_bytes(f->r, f->s, i, &bytes, &owned));
+        eg_status status = eg_file_put(fd, path, bytes);
+        free(owned);
+        EG_TRY(status);
+    }
+    return EG_OK;
+}
+
 /* What is there of this version came from a turn whose receipt never arrived. */
 static eg_status save_write(eg_records *r, const save *s)
 {
-    size_t n = 1;
-    eg_bytes *all = calloc(r->n_items + 1, sizeof *all);
-    if (!all)
-        return eg_fail(EG_ENOMEM, "%s: no memory for %zu parts", r->path, r->n_items + 1);
-    all[0] = (eg_bytes){s->head, s->n_head};
-    for (size_t i = 0; i < r->n_items; i++)
-        if (s->parts[i].data)
-            all[n++] = s->parts[i];
+    save_file file = {r, s};
     unlink(r->path);
-    eg_status status = eg_file_create(r->path, all, n);
+    eg_status status = eg_file_create_by(r->path, save_put, &file);
     if (status == EG_ENOENT) { /* its folder is not there yet */
         eg_records_folder(r->dir, r->owner, r->path);
         status = eg_disk_make_folder(r->path);
         eg_records_path(r->dir, r->owner, s->next.version, r->path);
         if (status == EG_OK)
-            status = eg_file_create(r->path, all, n);
+            status = eg_file_create_by(r->path, save_put, &file);
     }
-    free(all);
     return status;
 }
 
@@ -177,6 +211,7 @@ static void save_adopt(eg_records *r, const save *s)
         r->items[i].changed = false;
     }
     r->changed = false;
+    eg_records_drop(r);
     r->at = (eg_receipt){s->next.version, s->next.bytes, eg_checksum(0, s->head, s->n_head)};
 }
 
@@ -191,10 +226,10 @@ eg_status eg_records_save(eg_records *r, eg_receipt *out)
         status = eg_fail(EG_ENOMEM, "%s: no memory for %zu parts", r->dir, r->n_items);
     if (status == EG_OK)
         status = eg_grow(&r->files, r->n_files, &r->cap_files, sizeof *r->files);
-    if (status == EG_OK)
-        status = save_pack(r, &s);
-    if (status == EG_OK)
+    if (status == EG_OK) {
+        save_measure(r, &s);
         status = save_carry(r, &s);
+    }
     eg_records_path(r->dir, r->owner, r->at.version + 1, r->path);
     if (status == EG_OK)
         status = save_lay_out(r, &s);

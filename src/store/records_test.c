@@ -115,6 +115,76 @@ static void test_turn_reads_only_what_it_asks_for(void **state)
     files_remove(dir);
 }
 
+/* What is released is read again; what was put is not lost by it. */
+static void test_released_records_leave_memory(void **state)
+{
+    (void)state;
+    enum { LARGE = 500000 };
+    char dir[FILES_PATH];
+    files_folder(dir);
+    eg_records *r = open_at(dir, 3, nothing, 0);
+    keeping_put(r, "a", 1, LARGE);
+    assert_ok(eg_records_release(r, "a"));
+    assert_ok(eg_records_release(r, "never there"));
+    assert_int_equal(keeping_count_files(dir), 0); /* it is little, and waits */
+    keeping_expect(r, "a", 1, LARGE);
+    keeping_put(r, "b", 2, LARGE);
+    assert_ok(eg_records_release(r, "b"));
+    eg_receipt at = keeping_save(r);
+    assert_int_equal(at.version, 1);
+
+    long long before = bytes_read();
+    keeping_expect(r, "a", 1, LARGE); /* borrowed before the save, and still there */
+    long long kept = bytes_read() - before;
+    before = bytes_read();
+    keeping_expect(r, "b", 2, LARGE);
+    long long read = bytes_read() - before;
+    assert_ok(eg_records_release(r, "a"));
+    before = bytes_read();
+    keeping_expect(r, "a", 1, LARGE);
+    assert_true(before == 0 || (kept < 2000 && read > LARGE && bytes_read() - before > LARGE));
+    assert_true(keeping_save(r).version == 1); /* nothing was put since */
+    eg_records_free(r);
+    files_remove(dir);
+}
+
+/* A turn that keeps much writes it on its way, as versions that nobody is told of. */
+static void test_much_that_is_released_is_written_on_the_way(void **state)
+{
+    (void)state;
+    enum { EACH = 1 << 20, N = 9 }; /* floats: four records are EG_RECORDS_WAITING */
+    char dir[FILES_PATH], name[16];
+    files_folder(dir);
+    eg_records *r = open_at(dir, 1, nothing, 0);
+    keeping_put(r, "small", 77, 10);
+    eg_receipt first = keeping_save(r);
+    eg_records_free(r);
+    r = open_at(dir, 1, first, 1);
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "large%d", i);
+        keeping_put(r, name, i, EACH);
+        assert_ok(eg_records_release(r, name));
+        assert_int_equal(keeping_count_files(dir), 1 + (i + 1) / 4);
+    }
+    keeping_put(r, "large2", 100, EACH); /* of a version that nobody knows */
+    eg_receipt second = keeping_save(r);
+    eg_records_free(r);
+    assert_int_equal(second.version, 4);
+
+    r = open_at(dir, 1, first, 1); /* the turn's receipt was lost: it never was */
+    keeping_expect(r, "small", 77, 10);
+    keeping_expect_none(r, "large0");
+    eg_records_free(r);
+    r = open_at(dir, 1, second, 1);
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "large%d", i);
+        keeping_expect(r, name, i == 2 ? 100 : i, EACH);
+        assert_ok(eg_records_release(r, name));
+    }
+    eg_records_free(r);
+    files_remove(dir);
+}
+
 static void test_put_leaves_other_records_where_they_are(void **state)
 {
     (void)state;
@@ -385,6 +455,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_records_are_found_again),
         cmocka_unit_test(test_turn_reads_only_what_it_asks_for),
+        cmocka_unit_test(test_released_records_leave_memory),
+        cmocka_unit_test(test_much_that_is_released_is_written_on_the_way),
         cmocka_unit_test(test_put_leaves_other_records_where_they_are),
         cmocka_unit_test(test_old_versions_go_but_for_those_that_count),
         cmocka_unit_test(test_small_record_does_not_keep_a_large_file),
