@@ -135,10 +135,10 @@ static eg_status train_drawing_file(const train_drawing *d, const eg_generator *
     const eg_stored_note notes[] = {
         {"data", d->source.set->component.name}, {"steps", steps}, {"class", label}};
     eg_gallery *g;
-    EG_TRY(eg_gallery_new(&g));
+    EG_TRY(eg_gallery_new(d->out, &g));
     eg_status s = eg_gallery_add(g, m, (eg_drawer){.client = -1, .label = -1});
     if (s == EG_OK) /* the class comes last: it may be left out */
-        s = eg_gallery_save(g, d->out, notes, d->source.only >= 0 ? 3 : 2);
+        s = eg_gallery_save(g, notes, d->source.only >= 0 ? 3 : 2);
     eg_gallery_free(g);
     return s;
 }

@@ -23,10 +23,11 @@ typedef struct eg_drawer {
     int64_t label;  /* -1: all classes */
 } eg_drawer;
 
-/* A gallery to be filled and saved. add copies the drawing network; EG_EINVAL: there is one of
- * this drawer, or the others are of another kind, options or shape. */
+/* A gallery to be filled, and saved as the file path. add copies the drawing network, to the
+ * disk where path is to be: memory holds one at a time. EG_EINVAL: there is one of this drawer,
+ * or the others are of another kind, options or shape. */
 typedef struct eg_gallery eg_gallery;
-eg_status eg_gallery_new(eg_gallery **out);
+eg_status eg_gallery_new(const char *path, eg_gallery **out);
 void eg_gallery_free(eg_gallery *g); /* NULL is fine */
 eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who);
 size_t eg_gallery_n(const eg_gallery *g); /* generators */
@@ -38,8 +39,7 @@ bool eg_gallery_wants(const eg_gallery *g, int64_t client);
 void eg_gallery_digest(const eg_gallery *g, char out[65]);
 
 /* Writes the file in one step, with notes after its own. */
-eg_status eg_gallery_save(const eg_gallery *g, const char *path, const eg_stored_note *notes,
-                          size_t n_notes);
+eg_status eg_gallery_save(const eg_gallery *g, const eg_stored_note *notes, size_t n_notes);
 
 /* A file as it was found: every tensor belongs to a whole generator, has its shape and finite
  * values. EG_EFORMAT: it does not say what it is of; EG_ENOENT: its kind is not known here;

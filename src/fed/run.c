@@ -258,21 +258,21 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
 /* What the parts draw with, written if there is anything. */
 static eg_status run_exhibit(eg_federation *f, eg_gallery *g)
 {
-    char path[EG_RUN_PATH], seed[24];
+    char seed[24];
     EG_TRY(eg_chain_exhibit(&f->chain, &f->server, g));
     if (eg_gallery_n(g) == 0)
         return EG_OK;
-    EG_TRY(eg_run_file(f->folder_path, EG_RUN_GENERATORS, path));
     snprintf(seed, sizeof seed, "%" PRIu64, f->seed);
     const eg_stored_note notes[] = {{"seed", seed}, {"data", f->e->sets[0]->component.name}};
-    return eg_gallery_save(g, path, notes, f->e->n_sources == 1 ? 2 : 1);
+    return eg_gallery_save(g, notes, f->e->n_sources == 1 ? 2 : 1);
 }
 
 static eg_status run_finish(eg_federation *f)
 {
-    char hash[65], *path;
+    char hash[65], *path, generators[EG_RUN_PATH];
     eg_gallery *g;
-    EG_TRY(eg_gallery_new(&g));
+    EG_TRY(eg_run_file(f->folder_path, EG_RUN_GENERATORS, generators));
+    EG_TRY(eg_gallery_new(generators, &g));
     eg_status shown = run_exhibit(f, g);
     if (shown == EG_OK)
         shown = run_hash(f, g, hash);

@@ -114,10 +114,11 @@ static eg_status sheets_write(eg_federation *f, const eg_gallery *g, eg_generato
 
 eg_status eg_federation_draw(eg_federation *f, int64_t round)
 {
-    char folder[EG_RUN_PATH];
+    char folder[EG_RUN_PATH], path[EG_RUN_PATH];
     eg_gallery *g;
     eg_generator *m = NULL;
-    EG_TRY(eg_gallery_new(&g));
+    EG_TRY(eg_run_file(f->folder_path, EG_RUN_GENERATORS, path)); /* it is not saved there */
+    EG_TRY(eg_gallery_new(path, &g));
     eg_gallery_want_one(g);
     eg_status s = sheets_gather(f, g);
     bool any = s == EG_OK && eg_gallery_n(g) > 0;

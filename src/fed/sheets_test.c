@@ -200,7 +200,9 @@ static void test_a_sheet_is_of_one_drawer(void **state)
     eg_generator *m, *again;
     eg_gallery *g;
     assert_ok(eg_generator_new(&spec, &m));
-    assert_ok(eg_gallery_new(&g));
+    char path[FILES_PATH * 2];
+    snprintf(path, sizeof path, "%s/shown", folder);
+    assert_ok(eg_gallery_new(path, &g));
     eg_gallery_want_one(g);
     assert_true(eg_gallery_wants(g, 7));
     for (int64_t client = 2; client < 4; client++)

@@ -5,11 +5,14 @@
 
 #include "base/base.h"
 #include "base/sha256.h"
+#include "io/file.h"
+#include "io/safetensors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { GALLERY_NOTES = 6, GALLERY_NAME = 200 };
 
@@ -18,33 +21,48 @@ typedef struct gallery_what {
     char kind[64], options[EG_OPT_TEXT_SIZE], shape[80], classes[24];
 } gallery_what;
 
+typedef struct gallery_tensor {
+    char name[GALLERY_NAME];
+    eg_shape shape;
+} gallery_tensor;
+
 struct eg_gallery {
     gallery_what what;
     int64_t channels, height, width, n_classes;
-    eg_bundle *tensors; /* named as in the file */
-    eg_drawer *who;     /* [n] */
+    char *path;
+    int fd;        /* of a file without a name that has all values so far; -1: there are none */
+    eg_sha256 sum; /* of names and values */
+    gallery_tensor *tensors; /* [n_tensors] */
+    size_t n_tensors, cap_tensors;
+    eg_drawer *who; /* [n]: whose they are; all have as many tensors, of the same sizes */
     size_t n, cap;
     bool one; /* those of one client, or of the server, alone */
 };
 
-eg_status eg_gallery_new(eg_gallery **out)
+eg_status eg_gallery_new(const char *path, eg_gallery **out)
 {
     eg_gallery *g;
     *out = NULL;
     EG_TRY(eg_alloc(1, sizeof *g, &g));
-    eg_status s = eg_bundle_new(&g->tensors);
-    if (s == EG_OK)
-        *out = g;
-    else
+    g->fd = -1;
+    eg_sha256_init(&g->sum);
+    g->path = strdup(path);
+    if (!g->path) {
         free(g);
-    return s;
+        return eg_fail(EG_ENOMEM, "%s: no memory for a gallery", path);
+    }
+    *out = g;
+    return EG_OK;
 }
 
 void eg_gallery_free(eg_gallery *g)
 {
     if (!g)
         return;
-    eg_bundle_free(g->tensors);
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g->tensors);
+    free(g->path);
     free(g->who);
     free(g);
 }
@@ -92,12 +110,10 @@ static eg_status gallery_describe(const eg_generator *m, gallery_what *out)
                               out->options);
 }
 
-eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
+/* What a gallery is of is what its first generator is of. */
+static eg_status gallery_fits(eg_gallery *g, const eg_generator *m)
 {
-    const eg_learner *l = m->learners[0];
     gallery_what what;
-    if (!eg_gallery_wants(g, who.client))
-        return EG_OK;
     EG_TRY(gallery_describe(m, &what));
     if (g->n > 0 && memcmp(&what, &g->what, sizeof what) != 0)
         return eg_fail(EG_EINVAL,
@@ -108,13 +124,39 @@ eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
     g->what = what;
     g->channels = m->channels, g->height = m->height, g->width = m->width;
     g->n_classes = m->classes;
+    return EG_OK;
+}
+
+static eg_status gallery_add_tensor(eg_gallery *g, const char *prefix, const eg_param_info *t,
+                                    const float *values)
+{
+    EG_TRY(eg_grow(&g->tensors, g->n_tensors, &g->cap_tensors, sizeof *g->tensors));
+    gallery_tensor *to = &g->tensors[g->n_tensors];
+    snprintf(to->name, sizeof to->name, "%s%s", prefix, t->name);
+    to->shape = t->shape;
+    for (size_t i = 0; i < g->n_tensors; i++)
+        if (strcmp(g->tensors[i].name, to->name) == 0)
+            return eg_fail(EG_EINVAL, "'%s' is in the gallery already", to->name);
+    EG_TRY(eg_file_put(g->fd, g->path, (eg_bytes){values, t->size * sizeof *values}));
+    eg_sha256_add(&g->sum, to->name, strlen(to->name) + 1);
+    eg_sha256_add(&g->sum, values, t->size * sizeof *values);
+    g->n_tensors++;
+    return EG_OK;
+}
+
+eg_status eg_gallery_add(eg_gallery *g, const eg_generator *m, eg_drawer who)
+{
+    const eg_learner *l = m->learners[0];
+    if (!eg_gallery_wants(g, who.client))
+        return EG_OK;
+    EG_TRY(gallery_fits(g, m));
     EG_TRY(eg_grow(&g->who, g->n, &g->cap, sizeof *g->who));
+    if (g->fd < 0)
+        EG_TRY(eg_file_open_scratch(g->path, &g->fd));
     for (size_t i = 0; i < eg_params_n(l->table); i++) {
         const eg_param_info *t = eg_params_at(l->table, i);
-        char name[GALLERY_NAME];
-        snprintf(name, sizeof name, "%s%s", eg_drawer_prefix(who).text, t->name);
-        EG_TRY(eg_bundle_add(g->tensors, name, t->shape,
-                             (t->trained ? l->param : l->state) + t->offset));
+        EG_TRY(gallery_add_tensor(g, eg_drawer_prefix(who).text, t,
+                                  (t->trained ? l->param : l->state) + t->offset));
     }
     g->who[g->n++] = who;
     return EG_OK;
@@ -135,14 +177,15 @@ eg_status eg_gallery_machine(const eg_gallery *g, eg_generator **out)
 eg_status eg_gallery_show(const eg_gallery *g, size_t i, eg_generator *m)
 {
     const eg_learner *l = m->learners[0];
+    size_t size = 0, at;
+    for (size_t k = 0; k < eg_params_n(l->table); k++)
+        size += eg_params_at(l->table, k)->size * sizeof(float);
+    at = i * size;
     for (size_t k = 0; k < eg_params_n(l->table); k++) {
         const eg_param_info *t = eg_params_at(l->table, k);
-        char name[GALLERY_NAME];
-        const float *values;
-        snprintf(name, sizeof name, "%s%s", eg_drawer_prefix(g->who[i]).text, t->name);
-        EG_TRY(eg_bundle_need(g->tensors, name, t->size, &values));
-        memcpy((t->trained ? l->param : l->state) + t->offset, values,
-               t->size * sizeof *values);
+        float *to = (t->trained ? l->param : l->state) + t->offset;
+        EG_TRY(eg_file_get(g->fd, g->path, (int64_t)at, to, t->size * sizeof *to));
+        at += t->size * sizeof *to;
     }
     return EG_OK;
 }
@@ -150,34 +193,23 @@ eg_status eg_gallery_show(const eg_gallery *g, size_t i, eg_generator *m)
 void eg_gallery_digest(const eg_gallery *g, char out[65])
 {
     unsigned char digest[32];
-    eg_sha256 h;
-    eg_sha256_init(&h);
-    for (size_t i = 0; i < eg_bundle_n(g->tensors); i++) {
-        eg_bundle_entry e;
-        eg_bundle_at(g->tensors, i, &e);
-        eg_sha256_add(&h, e.name, strlen(e.name) + 1);
-        eg_sha256_add(&h, e.values, e.n * sizeof *e.values);
-    }
+    eg_sha256 h = g->sum; /* which goes on */
     eg_sha256_end(&h, digest);
     eg_sha256_text(digest, out);
 }
 
-static eg_status gallery_write(const eg_gallery *g, const char *path,
-                               const eg_stored_note *notes, size_t n_notes, eg_stored *list)
+static eg_status gallery_write(const eg_gallery *g, const eg_stored_note *notes, size_t n_notes,
+                               eg_stored *list)
 {
-    size_t n = eg_bundle_n(g->tensors);
-    for (size_t i = 0; i < n; i++) {
-        eg_bundle_entry e;
-        eg_bundle_at(g->tensors, i, &e);
-        list[i] = (eg_stored){
-            .name = e.name, .type = EG_STORED_F32, .rank = e.shape.rank, .bytes = e.values};
-        memcpy(list[i].dims, e.shape.dim, sizeof e.shape.dim);
+    for (size_t i = 0; i < g->n_tensors; i++) {
+        const gallery_tensor *t = &g->tensors[i];
+        list[i] = (eg_stored){.name = t->name, .type = EG_STORED_F32, .rank = t->shape.rank};
+        memcpy(list[i].dims, t->shape.dim, sizeof t->shape.dim);
     }
-    return eg_safetensors_save(path, list, n, notes, n_notes);
+    return eg_safetensors_save_from(g->fd, g->path, list, g->n_tensors, notes, n_notes);
 }
 
-eg_status eg_gallery_save(const eg_gallery *g, const char *path, const eg_stored_note *notes,
-                          size_t n_notes)
+eg_status eg_gallery_save(const eg_gallery *g, const eg_stored_note *notes, size_t n_notes)
 {
     const eg_stored_note own[GALLERY_NOTES] = {
         {"kind", g->what.kind},       {"options", g->what.options}, {"shape", g->what.shape},
@@ -189,9 +221,9 @@ eg_status eg_gallery_save(const eg_gallery *g, const char *path, const eg_stored
     memcpy(all, own, sizeof own);
     if (n_notes > 0)
         memcpy(all + GALLERY_NOTES, notes, n_notes * sizeof *notes);
-    eg_status s = eg_alloc(eg_bundle_n(g->tensors) + 1, sizeof *list, &list);
+    eg_status s = eg_alloc(g->n_tensors + 1, sizeof *list, &list);
     if (s == EG_OK)
-        s = gallery_write(g, path, all, GALLERY_NOTES + n_notes, list);
+        s = gallery_write(g, all, GALLERY_NOTES + n_notes, list);
     free(list);
     free(all);
     return s;

@@ -89,6 +89,23 @@ eg_status eg_file_put(int fd, const char *path, eg_bytes part)
     return EG_OK;
 }
 
+eg_status eg_file_get(int fd, const char *path, int64_t at, void *to, size_t n)
+{
+    char *next = to;
+    while (n > 0) {
+        ssize_t got = pread(fd, next, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return eg_file_fail(path, "what was gathered for it cannot be read");
+        if (got == 0)
+            return eg_fail(EG_EIO, "%s: what was gathered for it ends too early", path);
+        next += got, at += got;
+        n -= (size_t)got;
+    }
+    return EG_OK;
+}
+
 /* Makes a new file beside path; temp receives its name. */
 static eg_status file_open_temp(const char *path, char *temp, size_t size, int *fd)
 {
@@ -146,17 +163,11 @@ eg_status eg_file_copy(int from, int to, const char *path, int64_t n)
     enum { PIECE = 1 << 20 };
     char *piece;
     eg_status status = eg_blame(eg_alloc(PIECE, 1, &piece), "%s", path);
-    for (int64_t at = 0; at < n && status == EG_OK;) {
-        ssize_t got = pread(from, piece, n - at < PIECE ? (size_t)(n - at) : PIECE, (off_t)at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            status = eg_file_fail(path, "what it is copied from cannot be read");
-        else if (got == 0)
-            status = eg_fail(EG_EIO, "%s: what it is copied from ends too early", path);
-        else
-            status = eg_file_put(to, path, (eg_bytes){piece, (size_t)got});
-        at += got;
+    for (int64_t at = 0; at < n && status == EG_OK; at += PIECE) {
+        size_t size = n - at < PIECE ? (size_t)(n - at) : PIECE;
+        status = eg_file_get(from, path, at, piece, size);
+        if (status == EG_OK)
+            status = eg_file_put(to, path, (eg_bytes){piece, size});
     }
     free(piece);
     return status;

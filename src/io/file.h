@@ -34,6 +34,9 @@ eg_status eg_file_write_by(const char *path, eg_file_putter put, void *context);
  * or is to be: for what would fill memory. close() *fd, and it is gone. */
 eg_status eg_file_open_scratch(const char *path, int *fd);
 
+/* Reads n bytes of an open scratch file from byte `at` on; all must be there. */
+eg_status eg_file_get(int fd, const char *path, int64_t at, void *to, size_t n);
+
 /* Appends n bytes of an open file, from its beginning on, to another. The paths are for error
  * texts. */
 eg_status eg_file_copy(int from, int to, const char *path, int64_t n);

@@ -194,7 +194,7 @@ static void test_what_waits_on_the_disk_is_copied(void **state)
     free(bytes);
     w.n++; /* more than there is */
     assert_fails(eg_file_create_by(in_folder("v"), put_waiting, &w), EG_EIO,
-                 "/v: what it is copied from ends too early");
+                 "/v: what was gathered for it ends too early");
     assert_int_equal(count_files(), before + 1); /* nothing is left of it */
     close(w.fd);
     assert_fails(eg_file_open_scratch("/nowhere/at/all", &w.fd), EG_ENOENT, "/nowhere/at/all");

@@ -19,6 +19,12 @@
 
 size_t eg_stored_type_size(eg_stored_type type);
 
+/* As eg_safetensors_save, with the data in an open file instead of in memory: that of all
+ * tensors, which are of one type, in their order, without holes, from the file's beginning on.
+ */
+eg_status eg_safetensors_save_from(int fd, const char *path, const eg_stored *tensors, size_t n,
+                                   const eg_stored_note *notes, size_t n_notes);
+
 /* The bytes that type and dims make. EG_ESHAPE: negative, or more than memory can hold;
  * EG_ENOTSUP: a rank outside [0, EG_STORED_RANK]. */
 eg_status eg_stored_size(const eg_stored *t, size_t *out);

@@ -129,6 +129,30 @@ eg_status eg_safetensors_save(const char *path, const eg_stored *tensors, size_t
     return status;
 }
 
+/* A head, and the file that its data is in. */
+typedef struct st_source {
+    const st_image *image;
+    int fd;
+} st_source;
+
+static eg_status st_put_from(void *context, int fd, const char *path)
+{
+    const st_source *from = context;
+    EG_TRY(eg_file_put(fd, path, from->image->parts[0]));
+    return eg_file_copy(from->fd, fd, path, (int64_t)from->image->n_data);
+}
+
+eg_status eg_safetensors_save_from(int fd, const char *path, const eg_stored *tensors, size_t n,
+                                   const eg_stored_note *notes, size_t n_notes)
+{
+    st_image image;
+    eg_status status = eg_blame(st_image_init(&image, tensors, n, notes, n_notes), "%s", path);
+    if (status == EG_OK)
+        status = eg_file_write_by(path, st_put_from, &(st_source){&image, fd});
+    st_image_fini(&image);
+    return status;
+}
+
 eg_status eg_safetensors_pack(const eg_stored *tensors, size_t n, const eg_stored_note *notes,
                               size_t n_notes, unsigned char **out, size_t *n_out)
 {
