@@ -85,6 +85,7 @@ typedef struct eg_class_wish {
     int64_t *left;
     const eg_class_guide *guide;
 } eg_class_wish;
+int64_t eg_class_n_left(const eg_class_wish *w); /* drawings that are left to it */
 eg_status eg_class_draw(const eg_class_wish *w, eg_rng *rng, eg_class_drawings *to);
 
 /* The share of n drawings of a class that the guide takes for it. */
@@ -103,6 +104,19 @@ typedef struct eg_class_name {
 } eg_class_name;
 eg_class_name eg_class_name_of(const char *part, int64_t class);
 
+/* Gives a machine a class's generator as the client keeps it. The record does not stay in
+ * memory: a client has as many as it has met classes. *found: there is one. */
+typedef struct eg_class_place {
+    eg_client *c;
+    const char *part;
+    int64_t class;
+} eg_class_place;
+eg_status eg_class_recall(const eg_class_place *at, eg_generator *m, eg_generator_extent extent,
+                          bool *found);
+/* Keeps what a machine holds as the class's generator, which does not stay in memory either.
+ * *finite: it is; else the one kept before stays. */
+eg_status eg_class_keep(const eg_class_place *at, const eg_generator *m, bool *finite);
+
 /* A turn of the client. */
 typedef struct eg_class_replay {
     const eg_class_replay_opts *is;
@@ -112,7 +126,8 @@ typedef struct eg_class_replay {
     float *now, *ever, *has, *changed; /* [classes]: images of this round and of all; which
                                           classes have a generator, and whose is new */
     int64_t n;                         /* this round's own images: */
-    float *x, *labels;                 /* [n, c, h, w], [n] */
+    eg_sample *own;                    /* [n], and */
+    float *labels;                     /* [n] the classes they are of */
     int64_t first;                     /* the number of the first row added */
     eg_class_drawings drawn;
 } eg_class_replay;

@@ -122,7 +122,7 @@ static void draw_take(const eg_class_wish *w, const draw_sheet *s, int64_t i,
     to->labels[to->n++] = (float)class;
 }
 
-static int64_t draw_n_left(const eg_class_wish *w)
+int64_t eg_class_n_left(const eg_class_wish *w)
 {
     int64_t n = 0;
     for (int64_t c = 0; c < w->classes; c++)
@@ -134,12 +134,12 @@ static int64_t draw_n_left(const eg_class_wish *w)
 eg_status eg_class_draw(const eg_class_wish *w, eg_rng *rng, eg_class_drawings *to)
 {
     draw_sheet sheet;
-    int64_t wanted = draw_n_left(w), most = w->tries * wanted, tried = 0;
+    int64_t wanted = eg_class_n_left(w), most = w->tries * wanted, tried = 0;
     EG_TRY(draw_reserve(to, wanted, (size_t)w->m->pixels, (size_t)w->guide->outputs));
     EG_TRY(draw_sheet_new(w->m, w->guide, &to->scratch, &sheet));
-    while (tried < most && draw_n_left(w) > 0) {
+    while (tried < most && eg_class_n_left(w) > 0) {
         EG_TRY(draw_sheet_fill(w->m, w->class, w->guide, rng, &sheet));
-        for (int64_t i = 0; i < DRAW_AT_ONCE && tried < most && draw_n_left(w) > 0; i++) {
+        for (int64_t i = 0; i < DRAW_AT_ONCE && tried < most && eg_class_n_left(w) > 0; i++) {
             draw_take(w, &sheet, i, to);
             tried++;
         }
@@ -183,14 +183,4 @@ eg_status eg_class_machine(eg_worker *w, const char *part, const eg_class_replay
     char key[64];
     snprintf(key, sizeof key, "%s.machine", part);
     return eg_worker_generator(w, key, &spec, out);
-}
-
-eg_class_name eg_class_name_of(const char *part, int64_t class)
-{
-    eg_class_name name;
-    if (class == EG_ANY_CLASS)
-        snprintf(name.text, sizeof name.text, "%s.all", part);
-    else
-        snprintf(name.text, sizeof name.text, "%s.%lld", part, (long long)class);
-    return name;
 }

@@ -5,6 +5,7 @@
 #include "one_client.h"
 
 #include "method/class_replay.h"
+#include "store/records_file.h"
 
 enum { CLASSES = 4, SIDE = 8, PIXELS = SIDE * SIDE };
 
@@ -399,6 +400,43 @@ static void test_broken_generators_are_said_and_survived(void **state)
     one_client_close(&o);
 }
 
+/* Four rounds, each of one class. */
+#define ONE_BY_ONE                                                                             \
+    "name: t\n"                                                                                \
+    "data: {name: glyphs, train: 80, test: 20, classes: 4, size: 8, mean: 0.5, std: 0.5}\n"    \
+    "model: {name: mlp, depth: 0}\n"                                                           \
+    "scenario: {kind: class-incremental, clients: 1, tasks: 4, rounds: 1}\n"                   \
+    "train: {epochs: 1, batch: 16}\n"                                                          \
+    "class_replay: {epochs: 1, settings: width=4 batch=8}\n"                                   \
+    "runs: [{label: a, method: [class-replay, probe]}]\n"
+
+static void test_a_turn_writes_the_records_that_changed(void **state)
+{
+    (void)state;
+    one_client o;
+    one_client_open(&o, ONE_BY_ONE, NULL);
+    for (int round = 0; round < CLASSES; round++) {
+        int64_t before = o.kept[0].version;
+        char path[FILES_PATH * 2], changed[64];
+        eg_records_head head;
+        size_t written = 0;
+        snprintf(changed, sizeof changed, "class_replay.%d", round);
+        one_client_train(&o);
+        eg_records_path(o.store, 0, o.kept[0].version, path);
+        assert_ok(eg_records_file_head(path, 0, &o.kept[0], &head));
+        assert_int_equal(head.n_places, round + 2); /* counts, and a generator for each class */
+        for (size_t i = 0; i < head.n_places; i++)
+            if (head.places[i].file > before) {
+                assert_true(strcmp(head.places[i].name, "class_replay") == 0 ||
+                            strcmp(head.places[i].name, changed) == 0);
+                written++;
+            }
+        assert_int_equal(written, 2);
+        eg_records_head_fini(&head);
+    }
+    one_client_close(&o);
+}
+
 static void test_bad_settings_are_refused_in_words(void **state)
 {
     (void)state;
@@ -423,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_a_generator_goes_on_from_its_old_weights_and_steps),
         cmocka_unit_test(test_a_generator_that_diverges_is_said_and_stays_as_it_was),
         cmocka_unit_test(test_broken_generators_are_said_and_survived),
+        cmocka_unit_test(test_a_turn_writes_the_records_that_changed),
         cmocka_unit_test(test_bad_settings_are_refused_in_words),
     };
     if (eg_method_add(&probe) != EG_OK)

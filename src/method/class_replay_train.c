@@ -31,16 +31,15 @@ static eg_status train_images(const train_updates *u, int64_t class, float **x, 
     size_t pixels = (size_t)u->m->pixels;
     EG_TRY(eg_alloc((size_t)rows * (pixels + 1), sizeof **x, x));
     float *labels = *x + (size_t)rows * pixels;
-    for (int64_t i = 0; i < r->n + (all ? r->drawn.n : 0); i++) {
-        bool real = i < r->n;
-        int64_t row = real ? i : i - r->n;
-        const eg_class_drawings *d = &r->drawn;
-        const float *from = (real ? r->x : d->x) + (size_t)row * pixels;
-        float label = real ? r->labels[row] : d->labels[row];
-        if (!all && (int64_t)label != class)
-            continue;
-        memcpy(*x + (size_t)k * pixels, from, pixels * sizeof *from);
-        labels[k++] = label;
+    for (int64_t i = 0; i < r->n; i++)
+        if (all || (int64_t)r->labels[i] == class) {
+            eg_client_feed(u->c, &r->own[i], 1, *x + (size_t)k * pixels, &labels[k]);
+            labels[k++] = r->labels[i]; /* the class, whatever output stands for it */
+        }
+    if (all && r->drawn.n > 0) {
+        memcpy(*x + (size_t)k * pixels, r->drawn.x, (size_t)r->drawn.n * pixels * sizeof **x);
+        memcpy(&labels[k], r->drawn.labels, (size_t)r->drawn.n * sizeof *labels);
+        k += r->drawn.n;
     }
     for (; k < rows; k++) {
         memcpy(*x + (size_t)k * pixels, *x + (size_t)(k % n) * pixels, pixels * sizeof **x);
@@ -57,35 +56,26 @@ static int64_t train_n_steps(const train_updates *u, int64_t images)
     return o->steps > 0 && o->steps < steps ? o->steps : steps;
 }
 
-/* Takes the machine's weights of a class; *found: there were any. */
-static eg_status train_recall(const train_updates *u, int64_t class, eg_generator_extent extent,
-                              bool *found)
+static eg_class_place train_place(const train_updates *u, int64_t class)
 {
-    eg_class_name name = eg_class_name_of(u->r->part, class);
-    const eg_bundle *kept;
-    *found = false;
-    EG_TRY(eg_client_recall(u->c, name.text, &kept));
-    return kept ? eg_generator_recall(u->m, name.text, extent, kept, found) : EG_OK;
+    return (eg_class_place){u->c, u->r->part, class};
 }
 
 /* Keeps what the machine holds as a class's generator, unless it is not finite. */
 static eg_status train_keep(train_updates *u, int64_t class)
 {
-    eg_class_name name = eg_class_name_of(u->r->part, class);
-    eg_bundle *record;
-    EG_TRY(eg_bundle_new(&record));
-    EG_TRY(eg_bundle_filled(record,
-                            eg_generator_keep(u->m, name.text, EG_WHOLE_GENERATOR, record)));
-    if (eg_bundle_check(record, record) != EG_OK) {
+    eg_class_place at = train_place(u, class);
+    bool finite;
+    EG_TRY(eg_class_keep(&at, u->m, &finite));
+    if (!finite) {
         u->n_diverged++;
-        eg_bundle_free(record);
         return EG_OK;
     }
     for (int64_t k = 0; k < u->r->classes; k++)
         if (k == class || (class == EG_ANY_CLASS && u->r->ever[k] > 0))
             u->r->has[k] = u->r->changed[k] = 1;
     u->n_updates++;
-    return eg_client_keep(u->c, name.text, record);
+    return EG_OK;
 }
 
 /* Trains a class's generator from where it was left, or a new one. One that diverges stays as
@@ -96,7 +86,8 @@ static eg_status train_one(train_updates *u, int64_t class)
     float *x = NULL;
     eg_images on;
     uint64_t seed = eg_rng_u64(&u->init);
-    EG_TRY(train_recall(u, class, EG_WHOLE_GENERATOR, &found));
+    eg_class_place at = train_place(u, class);
+    EG_TRY(eg_class_recall(&at, u->m, EG_WHOLE_GENERATOR, &found));
     if (!found)
         eg_generator_init(u->m, seed);
     eg_status s = train_images(u, class, &x, &on);
@@ -118,12 +109,13 @@ static eg_status train_must(train_updates *u, int64_t class, bool *out)
     const eg_class_replay_opts *o = u->r->is;
     eg_class_looker own = {.c = u->c};
     eg_class_guide judge = eg_class_guide_of(&own);
+    eg_class_place at = train_place(u, class);
     bool found;
     double share = 0;
     *out = true;
     if (o->update == EG_UPDATE_ALWAYS || u->r->has[class] == 0)
         return EG_OK;
-    EG_TRY(train_recall(u, class, EG_DRAWING_ALONE, &found));
+    EG_TRY(eg_class_recall(&at, u->m, EG_DRAWING_ALONE, &found));
     if (found)
         EG_TRY(eg_class_trial(u->m, class, o->trial, &judge, &u->trial, &share));
     *out = share < o->threshold;

@@ -87,23 +87,25 @@ void eg_class_replay_fini(eg_class_replay *r)
 {
     eg_class_drawings_fini(&r->drawn);
     free(r->now);
-    free(r->x);
+    free(r->own);
     free(r->labels);
 }
 
-/* The round's own images, upright, and how many there are of each class. */
+/* The round's own images and their classes, and how many there are of each. */
 static eg_status turn_gather(eg_class_replay *r, eg_client *c)
 {
     const eg_net_spec *net = eg_net_spec_of(c->net);
     const eg_view *v = &c->view;
-    size_t pixels = (size_t)(net->channels * net->height * net->width), n = (size_t)v->n;
-    EG_TRY(eg_alloc(n * pixels, sizeof *r->x, &r->x));
-    EG_TRY(eg_alloc(n, sizeof *r->labels, &r->labels));
+    float *x; /* one image, of which only the label is wanted */
+    EG_TRY(eg_alloc((size_t)v->n, sizeof *r->own, &r->own));
+    EG_TRY(eg_alloc((size_t)v->n, sizeof *r->labels, &r->labels));
+    EG_TRY(eg_alloc((size_t)(net->channels * net->height * net->width), sizeof *x, &x));
     for (int64_t k = 0; k < v->n_spans; k++)
         for (int64_t i = 0; i < v->spans[k].n; i++, r->n++) {
-            const eg_sample sample = {v->spans[k].task, v->spans[k].ids[i]};
-            eg_client_feed(c, &sample, 1, r->x + (size_t)r->n * pixels, r->labels + r->n);
+            r->own[r->n] = (eg_sample){v->spans[k].task, v->spans[k].ids[i]};
+            eg_client_feed(c, &r->own[r->n], 1, x, r->labels + r->n);
         }
+    free(x);
     for (int64_t i = 0; i < r->n; i++) {
         int64_t class = (int64_t)r->labels[i] / eg_train_fan(c->train);
         r->labels[i] = (float)class;
@@ -126,15 +128,12 @@ static eg_status turn_draw(eg_class_replay *r, eg_client *c, int64_t *left)
     guide.decides = r->is->guided;
     EG_TRY(eg_class_machine(c->worker, r->part, r->is, c->net, &w.m));
     for (w.class = single ? EG_ANY_CLASS : 0; w.class < (single ? 0 : r->classes); w.class ++) {
-        eg_class_name name = eg_class_name_of(r->part, w.class);
-        const eg_bundle *kept;
-        bool found = false;
+        bool found;
         int64_t before = r->drawn.n;
         if (!single && left[w.class] == 0)
             continue;
-        EG_TRY(eg_client_recall(c, name.text, &kept));
-        if (kept)
-            EG_TRY(eg_generator_recall(w.m, name.text, EG_DRAWING_ALONE, kept, &found));
+        EG_TRY(eg_class_recall(&(eg_class_place){c, r->part, w.class}, w.m, EG_DRAWING_ALONE,
+                               &found));
         if (!found)
             continue;
         EG_TRY(eg_class_draw(&w, &rng, &r->drawn));

@@ -129,13 +129,12 @@ static eg_status pfedgrp_answer(void *self, eg_client *c, int exchange, eg_bundl
         all |= r->changed[k] != 0;
     for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, r->classes); k++) {
         int64_t class = eg_pfedgrp_class(&p->is, k);
-        eg_class_name name = eg_class_name_of(EG_PFEDGRP, class);
-        const eg_bundle *kept;
         if (!(class == EG_ANY_CLASS ? all : r->changed[class] != 0))
             continue;
-        EG_TRY(eg_client_recall(c, name.text, &kept));
-        EG_TRY(eg_generator_recall(m, name.text, EG_DRAWING_ALONE, kept, &found));
-        EG_TRY(eg_generator_keep(m, name.text, EG_DRAWING_ALONE, to));
+        EG_TRY(eg_class_recall(&(eg_class_place){c, EG_PFEDGRP, class}, m, EG_DRAWING_ALONE,
+                               &found));
+        EG_TRY(eg_generator_keep(m, eg_class_name_of(EG_PFEDGRP, class).text, EG_DRAWING_ALONE,
+                                 to));
     }
     return EG_OK;
 }

@@ -52,17 +52,24 @@ eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to);
 
 /* What the server knows of a client. */
 typedef struct eg_pfedgrp_known {
-    int64_t client, round, n;     /* its last round, and the images it had there */
-    const float *param, *state;   /* its upload */
-    const float *share;           /* [classes] */
-    const eg_bundle **generators; /* [n_generators]; NULL: it has none of this class */
+    int64_t client, round, n;   /* its last round, and the images it had there */
+    const float *param, *state; /* its upload */
+    const float *share;         /* [classes] */
 } eg_pfedgrp_known;
-/* *found: it knows the client. generators is the caller's, with room for all. */
+/* *found: it knows the client. */
 eg_status eg_pfedgrp_recall(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
-                            const eg_bundle **generators, eg_pfedgrp_known *out, bool *found);
-/* Keeps the personal model of a client. */
+                            eg_pfedgrp_known *out, bool *found);
+/* Lets go of what was recalled of it. */
+eg_status eg_pfedgrp_release(eg_server *s, int64_t client);
+/* Gives a machine a client's k-th generator, of which no other copy stays in memory: there are
+ * many. Workers may call it, each for a client of its own. *found: there is one. */
+eg_status eg_pfedgrp_recall_generator(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
+                                      int64_t k, eg_generator *m, bool *found);
+/* Keeps the personal model of a client, which does not stay in memory. */
 eg_status eg_pfedgrp_keep_personal(eg_server *s, int64_t client, const float *param,
                                    const float *state);
+/* Reads all personal models: they are asked for where nothing may fail. */
+eg_status eg_pfedgrp_read_personal(eg_server *s);
 
 /* pfedgrp_personal.c: a personal model for everybody the server knows. */
 eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state);

@@ -28,7 +28,6 @@ typedef struct personal_work {
     eg_server *s;
     int64_t n_jobs, fan;
     personal_job *jobs;
-    const eg_bundle **generators; /* [clients, n_generators] */
     eg_mixture uploads;
     int64_t *senders;               /* [uploads.n] */
     const float **params, **states; /* [uploads.n] */
@@ -72,27 +71,25 @@ static eg_status personal_look(void *context, const float *x, int64_t n, float *
 /* As many drawings as its last round had images, of the classes it has met by their shares. */
 static void personal_amounts(const personal_work *w, const personal_job *j, int64_t *left)
 {
-    bool single = w->p->is.replay.generators == EG_ONE_FOR_ALL;
     for (int64_t k = 0; k < w->p->classes; k++)
-        left[k] = j->known.generators[single ? 0 : k]
-                      ? llround((double)j->known.share[k] * (double)j->known.n)
-                      : 0;
+        left[k] = llround((double)j->known.share[k] * (double)j->known.n);
 }
 
+/* Draws of every class, or of all, for which the client has a generator. */
 static eg_status personal_draw_all(const personal_work *w, personal_job *j, eg_class_wish *wish,
                                    eg_class_drawings *to)
 {
     for (int64_t k = 0; k < eg_pfedgrp_n_generators(&w->p->is, w->p->classes); k++) {
-        const eg_bundle *kept = j->known.generators[k];
         int64_t before = to->n;
         bool found;
         wish->class = eg_pfedgrp_class(&w->p->is, k);
-        if (!kept || (wish->class != EG_ANY_CLASS && wish->left[k] == 0))
+        if (wish->class != EG_ANY_CLASS && wish->left[k] == 0)
             continue;
-        EG_TRY(eg_generator_recall(wish->m, eg_class_name_of(EG_PFEDGRP, wish->class).text,
-                                   EG_DRAWING_ALONE, kept, &found));
-        if (found)
-            EG_TRY(eg_class_draw(wish, &j->rng, to));
+        EG_TRY(eg_pfedgrp_recall_generator(w->p, w->s, j->known.client, k, wish->m, &found));
+        if (!found)
+            continue;
+        j->wanted += (double)eg_class_n_left(wish);
+        EG_TRY(eg_class_draw(wish, &j->rng, to));
         j->refused += to->n == before;
     }
     return EG_OK;
@@ -114,8 +111,6 @@ static eg_status personal_draw(const personal_work *w, personal_job *j, eg_worke
     EG_TRY(eg_class_machine(on, EG_PFEDGRP, o, net, &wish.m));
     EG_TRY(eg_alloc((size_t)w->p->classes, sizeof *wish.left, &wish.left));
     personal_amounts(w, j, wish.left);
-    for (int64_t k = 0; k < w->p->classes; k++)
-        j->wanted += (double)wish.left[k];
     eg_status s = personal_draw_all(w, j, &wish, to);
     free(wish.left);
     j->taken = (double)to->n, j->tried = (double)to->tried;
@@ -183,17 +178,15 @@ static eg_status personal_done(void *context, int64_t i)
 static eg_status personal_gather(personal_work *w)
 {
     int64_t n = eg_scenario_n_clients(w->s->scenario);
-    int64_t each = eg_pfedgrp_n_generators(&w->p->is, w->p->classes);
     eg_mixture *m = &w->uploads;
     EG_TRY(eg_alloc((size_t)n, sizeof *w->jobs, &w->jobs));
-    EG_TRY(eg_alloc((size_t)(n * each), sizeof *w->generators, &w->generators));
     EG_TRY(eg_alloc((size_t)n, sizeof *w->senders, &w->senders));
     EG_TRY(eg_alloc((size_t)n, sizeof *w->params, &w->params));
     EG_TRY(eg_alloc((size_t)n, sizeof *w->states, &w->states));
     for (int64_t c = 0; c < n; c++) {
         personal_job *j = &w->jobs[w->n_jobs];
         bool found;
-        EG_TRY(eg_pfedgrp_recall(w->p, w->s, c, w->generators + c * each, &j->known, &found));
+        EG_TRY(eg_pfedgrp_recall(w->p, w->s, c, &j->known, &found));
         if (!found)
             continue;
         j->rng = eg_server_stream(w->s, c, 0);
@@ -221,6 +214,14 @@ static eg_status personal_note(const personal_work *w)
     return w->n_own > 0 ? eg_server_note(w->s, "pfedgrp.own_weight", w->own / w->n_own) : EG_OK;
 }
 
+/* Lets go of the uploads, and takes the models that were made of them instead. */
+static eg_status personal_settle(const personal_work *w)
+{
+    for (int64_t i = 0; i < w->n_jobs; i++)
+        EG_TRY(eg_pfedgrp_release(w->s, w->jobs[i].known.client));
+    return eg_pfedgrp_read_personal(w->s);
+}
+
 eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state)
 {
     personal_work w = {.p = self, .s = s};
@@ -232,10 +233,11 @@ eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state
         status = eg_server_each(s, w.n_jobs, personal_do, personal_done, &w);
     if (status == EG_OK && w.uploads.n > 0)
         status = personal_note(&w);
+    if (status == EG_OK)
+        status = personal_settle(&w);
     for (int64_t i = 0; i < w.n_jobs; i++)
         personal_free(&w.jobs[i]);
     free(w.jobs);
-    free(w.generators);
     free(w.senders);
     free(w.params);
     free(w.states);

@@ -130,7 +130,8 @@ static eg_status server_keep_generator(const eg_pfedgrp_server *p, eg_server *s,
     snprintf(name, sizeof name, "%s.generator", prefix.text);
     EG_TRY(eg_bundle_new(&record));
     EG_TRY(eg_bundle_filled(record, eg_learner_keep(&drawing, name, record)));
-    return eg_server_keep(s, server_generator_name(client, k).text, record);
+    EG_TRY(eg_server_keep(s, server_generator_name(client, k).text, record));
+    return eg_server_release(s, server_generator_name(client, k).text);
 }
 
 eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t client,
@@ -142,12 +143,18 @@ eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t cli
     EG_TRY(eg_bundle_new(&record));
     EG_TRY(eg_bundle_filled(record, server_fill_client(s, from, record)));
     EG_TRY(eg_server_keep(s, server_name("client", client).text, record));
+    EG_TRY(eg_pfedgrp_release(s, client));
     for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
         server_tensors t = server_find(p, from, k);
         if (t.param)
             EG_TRY(server_keep_generator(p, s, client, k, &t));
     }
     return EG_OK;
+}
+
+eg_status eg_pfedgrp_release(eg_server *s, int64_t client)
+{
+    return eg_server_release(s, server_name("client", client).text);
 }
 
 static eg_status server_read(const eg_pfedgrp_server *p, const eg_server *s,
@@ -160,19 +167,29 @@ static eg_status server_read(const eg_pfedgrp_server *p, const eg_server *s,
     return s->n_state ? eg_bundle_need(kept, SERVER_STATE, s->n_state, &out->state) : EG_OK;
 }
 
+eg_status eg_pfedgrp_recall_generator(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
+                                      int64_t k, eg_generator *m, bool *found)
+{
+    eg_class_name name = server_generator_name(client, k);
+    eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, eg_pfedgrp_class(&p->is, k));
+    const eg_bundle *kept;
+    *found = false;
+    EG_TRY(eg_server_recall(s, name.text, &kept));
+    if (kept)
+        EG_TRY(eg_generator_recall(m, prefix.text, EG_DRAWING_ALONE, kept, found));
+    return eg_server_release(s, name.text);
+}
+
 eg_status eg_pfedgrp_recall(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
-                            const eg_bundle **generators, eg_pfedgrp_known *out, bool *found)
+                            eg_pfedgrp_known *out, bool *found)
 {
     const eg_bundle *kept;
     EG_TRY(eg_server_recall(s, server_name("client", client).text, &kept));
     *found = kept != NULL;
     if (!kept)
         return EG_OK;
-    *out = (eg_pfedgrp_known){.client = client, .generators = generators};
-    EG_TRY(server_read(p, s, kept, out));
-    for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++)
-        EG_TRY(eg_server_recall(s, server_generator_name(client, k).text, &generators[k]));
-    return EG_OK;
+    *out = (eg_pfedgrp_known){.client = client};
+    return server_read(p, s, kept, out);
 }
 
 /* A personal model that was kept. */
@@ -192,19 +209,22 @@ eg_status eg_pfedgrp_begin(void *self, eg_server *s)
     return eg_generator_new(&spec, &p->shape);
 }
 
-/* Personal models are asked for where nothing may fail, so what there is of them is read now.
- */
-eg_status eg_pfedgrp_send(void *self, eg_server *s, int exchange, eg_bundle *to)
+eg_status eg_pfedgrp_read_personal(eg_server *s)
 {
     const eg_bundle *kept;
     const float *param, *state;
-    (void)self, (void)exchange, (void)to;
     for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++) {
         EG_TRY(eg_server_recall(s, server_name("personal", c).text, &kept));
         if (kept)
             EG_TRY(server_read_personal(s, kept, &param, &state));
     }
     return EG_OK;
+}
+
+eg_status eg_pfedgrp_send(void *self, eg_server *s, int exchange, eg_bundle *to)
+{
+    (void)self, (void)exchange, (void)to;
+    return eg_pfedgrp_read_personal(s);
 }
 
 static eg_status server_fill_personal(const eg_server *s, const float *param,
@@ -220,7 +240,8 @@ eg_status eg_pfedgrp_keep_personal(eg_server *s, int64_t client, const float *pa
     eg_bundle *record;
     EG_TRY(eg_bundle_new(&record));
     EG_TRY(eg_bundle_filled(record, server_fill_personal(s, param, state, record)));
-    return eg_server_keep(s, server_name("personal", client).text, record);
+    EG_TRY(eg_server_keep(s, server_name("personal", client).text, record));
+    return eg_server_release(s, server_name("personal", client).text);
 }
 
 bool eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, const float **param,
@@ -243,16 +264,11 @@ eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to)
     for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++)
         for (int64_t k = 0;
              k < eg_pfedgrp_n_generators(&p->is, p->classes) && eg_gallery_wants(to, c); k++) {
-            int64_t class = eg_pfedgrp_class(&p->is, k);
-            eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, class);
-            const eg_bundle *kept;
-            bool found = false;
-            EG_TRY(eg_server_recall(s, server_generator_name(c, k).text, &kept));
-            if (kept)
-                EG_TRY(
-                    eg_generator_recall(p->shape, prefix.text, EG_DRAWING_ALONE, kept, &found));
+            eg_drawer who = {c, eg_pfedgrp_class(&p->is, k)};
+            bool found;
+            EG_TRY(eg_pfedgrp_recall_generator(p, s, c, k, p->shape, &found));
             if (found)
-                EG_TRY(eg_gallery_add(to, p->shape, (eg_drawer){c, class}));
+                EG_TRY(eg_gallery_add(to, p->shape, who));
         }
     return EG_OK;
 }
