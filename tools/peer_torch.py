@@ -6,7 +6,8 @@
 # Then one JSON line for each measurement: the whole table without arguments, one with --model,
 # or with --serve one for each line "model batch mode seconds" on standard input, so that the
 # caller can measure itself in between. One thread. A model "wgan-gp/critic/1x28" is a training step
-# of a generator (torch_generators.py), with Adam, measured in processor time.
+# of a generator (torch_generators.py), with Adam, measured in processor time; "acgan/iteration/1x32"
+# is one iteration of FedCIL's client.
 #
 # A training step is zero_grad, forward, cross entropy, backward, SGD 0.01; evaluation is the
 # forward pass in eval mode without gradients. samples_per_s is from the fastest step (what the
@@ -57,6 +58,8 @@ def make_generator_step(name, batch):
     """One training step of "kind/program/CxS": a generator's, named as engram's programs are."""
     kind, program, shape = name.split("/")
     machine = torch_generators.KINDS[kind](*(int(x) for x in shape.split("x")), 10)
+    if program == "iteration":
+        return machine.iteration(batch)
     inputs, learner = machine.example(program, batch)
     optimizer = torch.optim.Adam(machine.networks[learner].parameters(), lr=2e-4)
     others = [p for i, n in enumerate(machine.networks) if i != learner for p in n.parameters()]

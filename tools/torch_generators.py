@@ -4,6 +4,7 @@
 # Used by golden.py (values), peer_torch.py (speed) and draw_torch.py (drawings). A kind has its
 # networks, in engram's order (the first one draws), the losses of its training steps by the names
 # that engram's programs have, and a drawing of noise.
+import copy
 import math
 
 import torch
@@ -148,7 +149,12 @@ class Acgan:
         self.shape, self.n_noise, self.n_classes = (channels, side, side), WGAN_NOISE, classes
 
     def judged(self, x, labels, real):
-        logits, side = self.networks[1](x)
+        return self.cost(self.networks[1](x), labels, real)
+
+    @staticmethod
+    def cost(seen, labels, real):
+        """Of what the critic makes of rows: logits and side."""
+        logits, side = seen
         truth = torch.full_like(side, real)
         return (F.binary_cross_entropy_with_logits(side, truth)
                 + F.cross_entropy(logits, labels.long()))
@@ -164,6 +170,47 @@ class Acgan:
 
     def draw(self, noise, labels):
         return self.networks[0](noise, labels)
+
+    def drawn(self, generator, labels):
+        """Drawings of labels for the critic: no gradient flows back."""
+        with torch.no_grad():
+            return generator(torch.randn(len(labels), self.n_noise), labels)
+
+    @staticmethod
+    def agreement(seen, others):
+        """KL of the classes of rows from those of others; its gradient flows through both."""
+        return F.kl_div(others[0].log_softmax(1), seen[0].softmax(1), reduction="batchmean")
+
+    def iteration(self, n):
+        """FedCIL's in a later task, as a function without arguments: the critic's step on a batch, on
+        replayed rows and on those of consistency, then the generator's."""
+        own, critic = self.networks
+        past, world = (copy.deepcopy(own).eval() for _ in range(2))
+        steps = [torch.optim.Adam(m.parameters(), lr=2e-4, betas=(0.5, 0.99)) for m in (own, critic)]
+        x, y = torch.rand(n, *self.shape) * 2 - 1, torch.arange(n) % self.n_classes
+
+        def loss():
+            fake, more, before, known = torch.randint(self.n_classes, (4, n))
+            now, replay = critic(x), critic(self.drawn(past, before))
+            terms = 0.5 * (self.cost(now, y, 1.0) + self.cost(replay, before, 1.0)
+                           + self.judged(self.drawn(own, fake), fake, 0.0)
+                           + self.judged(self.drawn(own, more), more, 0.0))
+            told = F.cross_entropy(critic(self.drawn(world, known))[0], known)
+            return (terms + told + self.agreement(now, critic(self.drawn(world, y)))
+                    + self.agreement(replay, critic(self.drawn(world, before))))
+
+        def train():
+            critic.requires_grad_(True)
+            steps[1].zero_grad()
+            loss().backward()
+            steps[1].step()
+            critic.requires_grad_(False)
+            labels = torch.randint(self.n_classes, (n,))
+            steps[0].zero_grad()
+            self.fool(torch.randn(n, self.n_noise), labels).backward()
+            steps[0].step()
+
+        return train
 
     def example(self, program, n):
         labels = torch.arange(n) % self.n_classes
