@@ -79,9 +79,9 @@ target_link_options(golden_generator_test PRIVATE -Wl,--wrap=eg_gradients
 target_link_options(golden_fedcil_test PRIVATE -Wl,--wrap=eg_kl_divergence
                     -Wl,--wrap=eg_bce_with_logits)
 # golden_fedcil_server_test gives the server its streams and a worker, and takes its notes.
-target_link_options(golden_fedcil_server_test PRIVATE -Wl,--wrap=eg_server_each
-                    -Wl,--wrap=eg_server_stream -Wl,--wrap=eg_server_note
-                    -Wl,--wrap=eg_server_moment)
+target_link_options(golden_fedcil_server_test PRIVATE -Wl,--wrap=eg_server_share
+                    -Wl,--wrap=eg_piece_stream -Wl,--wrap=eg_server_stream
+                    -Wl,--wrap=eg_server_note -Wl,--wrap=eg_server_moment)
 
 # Registers a test once more for an instruction set; where the machine lacks it, it is skipped.
 function(eg_test_isa test isa label)

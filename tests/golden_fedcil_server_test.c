@@ -12,24 +12,42 @@
 
 static struct {
     eg_worker *worker;        /* that all its work is done on */
+    const void *options;      /* the part's */
     double generator, critic; /* the notes on its losses */
 } given;
 
-eg_status __wrap_eg_server_each(eg_server *s, int64_t n,
-                                eg_status (*work)(void *context, eg_worker *w, int64_t i),
-                                eg_status (*done)(void *context, int64_t i), void *context);
+eg_status __wrap_eg_server_share(eg_server *s, const eg_work *work);
+eg_rng __wrap_eg_piece_stream(const eg_piece *p, int64_t of, uint32_t draw);
 eg_rng __wrap_eg_server_stream(const eg_server *s, int64_t of, uint32_t draw);
 eg_status __wrap_eg_server_note(eg_server *s, const char *name, double value);
 void __wrap_eg_server_moment(eg_server *s, int64_t done, int64_t of);
 
-eg_status __wrap_eg_server_each(eg_server *s, int64_t n,
-                                eg_status (*work)(void *context, eg_worker *w, int64_t i),
-                                eg_status (*done)(void *context, int64_t i), void *context)
+/* One piece after the other. */
+eg_status __wrap_eg_server_share(eg_server *s, const eg_work *work)
 {
-    (void)s, (void)done;
-    for (int64_t i = 0; i < n; i++)
-        EG_TRY(work(context, given.worker, i));
+    for (int64_t i = 0; i < work->n; i++) {
+        eg_bundle *from, *to;
+        assert_ok(eg_bundle_new(&from));
+        assert_ok(eg_bundle_new(&to));
+        assert_ok(work->give(work->context, i, from));
+        assert_ok(eg_fedcil_work(given.options,
+                                 &(eg_piece){.i = i,
+                                             .worker = given.worker,
+                                             .net = s->net,
+                                             .from = from,
+                                             .round = s->round,
+                                             .seed = s->seed},
+                                 to));
+        assert_ok(work->take(work->context, i, to));
+        eg_bundle_free(from);
+        eg_bundle_free(to);
+    }
     return EG_OK;
+}
+
+eg_rng __wrap_eg_piece_stream(const eg_piece *p, int64_t of, uint32_t draw)
+{
+    return eg_rng_at(p->seed, (uint32_t)of, draw, EG_FOR_TEST);
 }
 
 eg_rng __wrap_eg_server_stream(const eg_server *s, int64_t of, uint32_t draw)
@@ -169,6 +187,7 @@ static double rounds_off(const char *option)
     hand_server_open(&h, eg_method_find("fedcil"), NULL, eg_params_length(eg_net_params(o.net)),
                      NULL);
     eg_fedcil_server *f = h.self;
+    given.options = &f->is;
     f->is.steps = int_of(server, "steps");
     set_options(f, text_of(server, "options"));
     set_options(f, option);

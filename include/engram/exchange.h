@@ -38,6 +38,10 @@ eg_status eg_bundle_scalar(eg_bundle *b, const char *name, double value);
  * is cleared or freed. */
 eg_status eg_bundle_room(eg_bundle *b, const char *name, eg_shape shape, float **out);
 
+/* Adds copies of all entries of another bundle, not of what it rests on, whose names begin so.
+ */
+eg_status eg_bundle_copy(eg_bundle *b, const eg_bundle *from, const char *prefix);
+
 /* A tensor's values, borrowed until b is cleared or freed, and their number (n may be NULL);
  * NULL, and 0, if there is no such tensor. */
 const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n);

@@ -114,6 +114,9 @@ typedef struct eg_server_half {
     /* Changes the mean, as the server's optimiser left it, before it becomes the model;
      * s->param is still the last one. All parts in order. param [n_params], state [n_state] */
     eg_status (*refine)(void *self, eg_server *s, float *param, float *state);
+    /* Does a piece of what eg_server_share shares out, and adds what it comes to. It may be on
+     * another machine, so it has the options, and of the server what the piece was given. */
+    eg_status (*work)(const void *options, const eg_piece *p, eg_bundle *to);
     /* All answers of the exchange are in; after training s->param is the new model. Not called
      * for training that brought too few good uploads (server.min_clients), or whose mean is not
      * finite, so that the last model stays. */

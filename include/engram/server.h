@@ -34,8 +34,7 @@ eg_status eg_server_recall(eg_server *s, const char *name, const eg_bundle **out
 /* Keeps a record in place of the last one of its name; the bundle belongs to the core from here
  * on, even on failure. */
 eg_status eg_server_keep(eg_server *s, const char *name, eg_bundle *record);
-/* As eg_client_release. These three may be called in the work of eg_server_each too, where each
- * record is one piece's. */
+/* As eg_client_release. */
 eg_status eg_server_release(eg_server *s, const char *name);
 
 /* In the begin hook: a vector as long as the model, zero at first, that is saved with every
@@ -54,14 +53,38 @@ eg_rng eg_server_stream(const eg_server *s, int64_t of, uint32_t draw);
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
                          const float **out);
 
-/* Runs work(context, worker, i) for i = 0 .. n-1 on the idle workers, and done(context, i) for
- * each in order on the server's thread; done may be NULL. The first failure, in order, ends it.
- */
-eg_status eg_server_each(eg_server *s, int64_t n,
-                         eg_status (*work)(void *context, eg_worker *w, int64_t i),
-                         eg_status (*done)(void *context, int64_t i), void *context);
+/* A piece of a part's work as its work hook gets it, on a worker of this process or of another
+ * machine. */
+typedef struct eg_piece {
+    int64_t i; /* which one */
+    eg_worker *worker;
+    const eg_net *net;
+    const eg_bundle *from; /* what the piece was given, and below it what all were */
+    int64_t round;
+    uint64_t seed;
+    const char *part; /* the core's */
+} eg_piece;
 
-/* Tells people who wait for a round how far the hook's work is; eg_server_each does it itself.
+/* The numbers that eg_server_stream has for the same arguments. */
+eg_rng eg_piece_stream(const eg_piece *p, int64_t of, uint32_t draw);
+
+/* Work of a part in n pieces. A piece is given all it needs, so that anyone can do it. */
+typedef struct eg_work {
+    int64_t n;
+    const eg_bundle *all; /* what every piece is given; NULL: nothing */
+    /* Adds what piece i alone is given: in order, and not long before it is done. NULL: nothing
+     * is. */
+    eg_status (*give)(void *context, int64_t i, eg_bundle *to);
+    /* What piece i came to, in order. Both are called on the server's thread. */
+    eg_status (*take)(void *context, int64_t i, const eg_bundle *from);
+    void *context;
+} eg_work;
+
+/* Has the part's work hook do the pieces, on all workers there are, of all machines. The first
+ * failure, in order, ends it. */
+eg_status eg_server_share(eg_server *s, const eg_work *work);
+
+/* Tells people who wait for a round how far the hook's work is; eg_server_share does it itself.
  * On the server's thread. */
 void eg_server_moment(eg_server *s, int64_t done, int64_t of);
 

@@ -260,6 +260,8 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
     *out = (eg_reply){0};
     if (turn->test)
         return eg_worker_take_test(w, turn, out);
+    if (turn->works)
+        return eg_worker_take_work(w, turn, out);
     w->turn = turn, w->reply = out;
     uint64_t flops = eg_flops();
     memset(w->chain.seconds, 0, sizeof w->chain.seconds);

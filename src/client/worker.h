@@ -59,6 +59,8 @@ typedef struct eg_turn {
     eg_receipt kept;       /* the version of its records that counts */
     int64_t committed;     /* and the one whose files must stay */
     const eg_bundle *down; /* "param", "state" and what parts added */
+    bool works;            /* no client's turn, but piece number `stage` of the work of the part
+                              `exchange`; down is what the piece is given */
     const eg_test *test;   /* not NULL: no client's turn, but a test; id, round, kept, committed
                               and down say of what model */
 } eg_turn;
@@ -116,7 +118,6 @@ struct eg_worker {
     eg_node *counted; /* while a loss is recorded: the input that says so; NULL: none yet */
     eg_node *tasks;   /* likewise: those that rows of unknown task may be of */
     eg_shelf shelf;   /* what parts have under keys */
-    uint64_t flops;   /* of work for the server that is not yet added to its own */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
@@ -128,6 +129,9 @@ void eg_worker_close(eg_worker *w);
 #define EG_UPLOADED "uploaded"
 bool eg_worker_tests_uploads(const eg_experiment *e, const eg_scenario *s,
                              const eg_agreement *agreed, int64_t round);
+
+/* piece.c: a turn that is a piece of the server's work. */
+eg_status eg_worker_take_work(eg_worker *w, const eg_turn *turn, eg_reply *out);
 
 /* Carries out a turn. On failure there is no answer, and the client's records are as before. */
 eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out);

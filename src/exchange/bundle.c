@@ -230,6 +230,19 @@ void eg_bundle_at(const eg_bundle *b, size_t i, eg_bundle_entry *out)
     }
 }
 
+eg_status eg_bundle_copy(eg_bundle *b, const eg_bundle *from, const char *prefix)
+{
+    for (size_t i = 0; i < eg_bundle_n(from); i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(from, i, &e);
+        if (strncmp(e.name, prefix, strlen(prefix)) != 0)
+            continue;
+        EG_TRY(e.is_scalar ? eg_bundle_scalar(b, e.name, e.scalar)
+                           : eg_bundle_add(b, e.name, e.shape, e.values));
+    }
+    return EG_OK;
+}
+
 static size_t bundle_digits(size_t x)
 {
     size_t n = 1;

@@ -270,9 +270,33 @@ static void test_a_bundle_rests_on_another(void **state)
     eg_bundle_free(below);
 }
 
+static void test_entries_are_copied_by_their_prefix(void **state)
+{
+    (void)state;
+    const float values[] = {1, 2, 3, 4};
+    size_t n;
+    double is;
+    eg_bundle *from, *to;
+    assert_ok(eg_bundle_new(&from));
+    assert_ok(eg_bundle_new(&to));
+    assert_ok(eg_bundle_add(from, "now.param", eg_dims(2, 2), values));
+    assert_ok(eg_bundle_add(from, "now", eg_dims(4), values));
+    assert_ok(eg_bundle_scalar(from, "now.round", 7));
+    assert_ok(eg_bundle_scalar(from, "last.round", 6));
+    assert_ok(eg_bundle_copy(to, from, "now."));
+    assert_int_equal(eg_bundle_n(to), 2);
+    assert_memory_equal(eg_bundle_find(to, "now.param", &n), values, sizeof values);
+    assert_int_equal(n, 4);
+    assert_true(eg_bundle_scalar_of(to, "now.round", &is) && is == 7);
+    assert_int_equal(eg_bundle_copy(to, from, "now."), EG_EINVAL); /* they are there */
+    eg_bundle_free(from);
+    eg_bundle_free(to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_entries_are_copied_by_their_prefix),
         cmocka_unit_test(test_bundle_finds_what_was_added),
         cmocka_unit_test(test_names_are_checked),
         cmocka_unit_test(test_bytes_and_back_gives_the_same_bits),

@@ -165,8 +165,9 @@ static eg_status evaluate_keep(evaluation *j, const eg_exam *exam, const int32_t
 }
 
 /* Enters the scores of test i. */
-static eg_status evaluate_mark(evaluation *j, int64_t i, const eg_reply *reply)
+static eg_status evaluate_mark(void *context, int64_t i, const eg_reply *reply)
 {
+    evaluation *j = context;
     eg_test *t = &j->tests[i];
     int64_t at = j->each ? i * j->f->feed.n_tasks : 0;
     const int32_t *answers = reply->answers;
@@ -182,43 +183,6 @@ static eg_status evaluate_mark(evaluation *j, int64_t i, const eg_reply *reply)
     return EG_OK;
 }
 
-/* Test i on a worker of this process. */
-static eg_status evaluate_here(void *context, eg_worker *w, int64_t i)
-{
-    evaluation *j = context;
-    eg_turn turn;
-    eg_bundle *own = NULL;
-    eg_reply reply = {0};
-    eg_status s = evaluate_tell(j, i, &turn, &own);
-    turn.down = own ? own : j->down;
-    if (s == EG_OK)
-        s = eg_worker_turn(w, &turn, &reply);
-    if (s == EG_OK)
-        s = evaluate_mark(j, i, &reply);
-    eg_reply_fini(&reply);
-    eg_bundle_free(own);
-    return j->each ? eg_blame(s, "client %lld", (long long)i) : s;
-}
-
-/* All tests as an exchange, where the transport shares them out. */
-static eg_status evaluate_shared(evaluation *j)
-{
-    eg_federation *f = j->f;
-    eg_job job = {.n = j->n, .down = j->down, .tell = evaluate_tell, .context = j};
-    eg_status s = f->transport->begin(f->carrier, &job);
-    for (int64_t i = 0; i < j->n && s == EG_OK; i++) {
-        eg_reply reply = {0};
-        bool lost;
-        eg_server_moment(&f->server, i, j->n);
-        s = f->transport->take(f->carrier, i, &reply, &lost);
-        if (s == EG_OK)
-            s = evaluate_mark(j, i, &reply);
-        eg_reply_fini(&reply);
-    }
-    f->transport->end(f->carrier);
-    return s;
-}
-
 /* The global model as it is sent, and room for the tests. */
 static eg_status evaluate_begin(evaluation *j)
 {
@@ -231,12 +195,9 @@ static eg_status evaluate_all(evaluation *j)
 {
     j->n = j->each ? eg_scenario_n_clients(j->f->feed.scenario) : j->f->feed.n_tasks;
     EG_TRY(evaluate_begin(j));
-    j->f->testing = true;
-    eg_status s = j->f->transport->tests
-                      ? evaluate_shared(j)
-                      : eg_server_each(&j->f->server, j->n, evaluate_here, NULL, j);
-    j->f->testing = false;
-    return s;
+    const eg_job job = {.n = j->n, .down = j->down, .tell = evaluate_tell, .context = j};
+    return eg_federation_share(j->f, &job, evaluate_mark,
+                               (eg_moment){.at = EG_AT_TESTS, .what = ""});
 }
 
 /* Asks for the server's models of clients, on its thread. */

@@ -14,8 +14,6 @@
 #include "store/ledger.h"
 #include "transport/transport.h"
 
-#include <pthread.h>
-
 /* Seconds: of the whole run, and of its clients, added up; of the server's parts. What plans
  * computed: in clients' turns, and in the server's hooks. */
 typedef struct eg_spent {
@@ -66,7 +64,6 @@ typedef struct eg_federation {
     char folder_path[512], store[EG_RUN_PATH];
     eg_ledger *ledger;
     eg_records *records;          /* the server's own */
-    pthread_mutex_t records_lock; /* over them, while workers work for the server */
     eg_kept_vector *vectors;
     size_t n_vectors, cap_vectors;
     eg_run_folder *folder;
@@ -79,7 +76,6 @@ typedef struct eg_federation {
     double accuracy;   /* the last mean measured; -1: none yet */
     double validation; /* likewise, on samples held out of training */
     eg_patience patience;
-    bool testing; /* what workers do for the server at the moment are tests */
 } eg_federation;
 
 /* Tells whoever waits where the round stands: m->at, what, done and of. */
@@ -91,6 +87,12 @@ eg_status eg_federation_check_batches(const eg_federation *f);
 
 /* One round of exchanges, logged. */
 eg_status eg_federation_round(eg_federation *f);
+
+/* share.c: has any workers do what can be done anywhere, tests or pieces of the server's work,
+ * and takes each reply in order, on this thread. is: what it is, for who waits. */
+typedef eg_status (*eg_share_take)(void *context, int64_t i, const eg_reply *reply);
+eg_status eg_federation_share(eg_federation *f, const eg_job *job, eg_share_take take,
+                              eg_moment is);
 
 /* The mean of a round's uploads, into next_param and next_state: by server.mean, with weights
  * and the parts' factors, in client order. */

@@ -31,9 +31,9 @@ static eg_status multiply(void)
     return s;
 }
 
-static eg_status piece(void *context, eg_worker *w, int64_t i)
+static eg_status busy_work(const void *options, const eg_piece *p, eg_bundle *to)
 {
-    (void)context, (void)w, (void)i;
+    (void)options, (void)p, (void)to;
     return multiply();
 }
 
@@ -42,7 +42,7 @@ static eg_status busy_refine(void *self, eg_server *s, float *param, float *stat
 {
     (void)self, (void)param, (void)state;
     EG_TRY(multiply());
-    return eg_server_each(s, PIECES, piece, NULL, NULL);
+    return eg_server_share(s, &(eg_work){.n = PIECES});
 }
 
 /* Not counted: a run that goes on begins again. */
@@ -52,8 +52,9 @@ static eg_status busy_begin(void *self, eg_server *s)
     return multiply();
 }
 
-static const eg_method busy = {.component = {.name = "busy", .help = "has the server multiply"},
-                               .server = {.begin = busy_begin, .refine = busy_refine}};
+static const eg_method busy = {
+    .component = {.name = "busy", .help = "has the server multiply"},
+    .server = {.begin = busy_begin, .refine = busy_refine, .work = busy_work}};
 
 /* The run's work, and the server's time. */
 static void check(const eg_method *part, int workers, int64_t stop, double server)

@@ -20,9 +20,9 @@ static void see(void *context, const eg_moment *m)
              m->what, (long long)m->done, (long long)m->of);
 }
 
-static eg_status idle_piece(void *context, eg_worker *w, int64_t i)
+static eg_status idle_work(const void *options, const eg_piece *p, eg_bundle *to)
 {
-    (void)context, (void)w, (void)i;
+    (void)options, (void)p, (void)to;
     return EG_OK;
 }
 
@@ -30,11 +30,11 @@ static eg_status painter_refine(void *self, eg_server *s, float *param, float *s
 {
     (void)self, (void)param, (void)state;
     eg_server_moment(s, 2, 7);
-    return eg_server_each(s, 2, idle_piece, NULL, NULL);
+    return eg_server_share(s, &(eg_work){.n = 2});
 }
 
 static const eg_method painter = {.component = {.name = "painter", .help = "takes its time"},
-                                  .server = {.refine = painter_refine}};
+                                  .server = {.refine = painter_refine, .work = idle_work}};
 
 static void run(const char *method, const eg_method *after, int workers, const char *transport,
                 char seen[SEEN])

@@ -129,7 +129,6 @@ static void run_close(eg_federation *f)
     for (int i = 0; i < f->n_workers; i++)
         eg_worker_close(&f->workers[i]);
     eg_records_free(f->records);
-    pthread_mutex_destroy(&f->records_lock);
     eg_ledger_free(f->ledger);
     eg_run_folder_free(f->folder);
     if (f->lock >= 0)
@@ -403,7 +402,6 @@ eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char 
         return eg_fail(EG_ENOMEM, "no memory for a run");
     f->since = eg_seconds();
     f->lock = -1;
-    pthread_mutex_init(&f->records_lock, NULL);
     eg_status s = run_all(f, e, how, stopped);
     memcpy(folder, f->folder_path, sizeof f->folder_path);
     run_close(f);

@@ -117,6 +117,7 @@ double eg_chain_weight(eg_chain *k, eg_server *s, int64_t client, const eg_bundl
 eg_status eg_chain_collect(eg_chain *k, eg_server *s, size_t x, int64_t client,
                            const eg_bundle *from);
 eg_status eg_chain_refine(eg_chain *k, eg_server *s, float *param, float *state);
+eg_status eg_chain_work(const eg_chain *k, size_t part, const eg_piece *p, eg_bundle *to);
 eg_status eg_chain_finish(eg_chain *k, eg_server *s, size_t x);
 bool eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, const float **param,
                        const float **state);

@@ -144,6 +144,7 @@ const eg_method eg_method_fedcil = {
                .accept = eg_fedcil_accept,
                .collect = eg_fedcil_collect,
                .refine = eg_fedcil_refine,
+               .work = eg_fedcil_work,
                .save = eg_fedcil_save,
                .exhibit = eg_fedcil_exhibit},
 };

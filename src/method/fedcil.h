@@ -99,6 +99,9 @@ eg_status eg_fedcil_exhibit(void *self, eg_server *s, struct eg_gallery *to);
  * models, and on the generator. Leaves all as it is, and says so in a note, if they diverge. */
 eg_status eg_fedcil_consolidate(eg_fedcil_server *f, eg_server *s, float *param, float *state);
 
+/* A client's drawings for it, as a piece of the server's work. */
+eg_status eg_fedcil_work(const void *options, const eg_piece *piece, eg_bundle *to);
+
 /* What the server keeps of a client: "now" is its generator of its last upload, "last" the one
  * its last task left. */
 void eg_fedcil_record_name(int64_t client, char out[48]);

@@ -28,6 +28,8 @@ typedef struct consolidation {
     eg_server *s;
     const eg_bundle **kept; /* [n_clients]: what is kept of each */
     pool pools[2];          /* of now, of the past */
+    int64_t n_pieces;
+    int64_t *pieces; /* [n_pieces]: twice the place in `clients` of who draws, and the half */
 } consolidation;
 
 static void pool_fini(pool *p)
@@ -39,6 +41,7 @@ static void pool_fini(pool *p)
 
 static const char *const pool_masks[] = {"now", "past"};
 static const char *const pool_networks[] = {"now", "last"};
+static const char *const pool_prefixes[] = {"now.", "last."};
 
 /* Whether a client can draw a class. */
 static bool pool_offers(const eg_bundle *kept, int half, int64_t label)
@@ -86,49 +89,86 @@ static eg_status pool_plan(consolidation *k, int half, int64_t n, eg_label_set *
     return EG_OK;
 }
 
-/* Draws the rows of one client and half, into scratch first. */
-static eg_status pool_draw_rows(const consolidation *k, eg_generator *m, int half, int64_t who,
-                                float *x, float *labels)
+/* Which client and half piece i is of. */
+static const pool *pool_of(const consolidation *k, int64_t i, int64_t *who, int *half)
 {
-    const pool *p = &k->pools[half];
-    int64_t n = 0;
-    for (int64_t i = 0; i < p->n; i++)
-        if (p->by[i] == who)
-            labels[n++] = p->labels[i];
-    eg_rng rng = eg_server_stream(k->s, 2 * k->f->clients[who] + half, DRAW_ROWS);
-    EG_TRY(eg_generator_draw(m, labels, n, &rng, x));
-    n = 0;
-    for (int64_t i = 0; i < p->n; i++)
-        if (p->by[i] == who)
-            memcpy(p->x + i * p->pixels, x + n++ * p->pixels, (size_t)p->pixels * sizeof *x);
+    *who = k->pieces[i] / 2;
+    *half = (int)(k->pieces[i] % 2);
+    return &k->pools[*half];
+}
+
+/* Who draws anything, of now or of the past. */
+static eg_status pool_pieces(consolidation *k)
+{
+    EG_TRY(eg_alloc(2 * k->f->n_clients, sizeof *k->pieces, &k->pieces));
+    for (int64_t at = 0; at < 2 * (int64_t)k->f->n_clients; at++) {
+        const pool *p = &k->pools[at % 2];
+        bool draws = false;
+        for (int64_t i = 0; i < p->n && !draws; i++)
+            draws = p->by[i] == at / 2;
+        if (draws)
+            k->pieces[k->n_pieces++] = at;
+    }
     return EG_OK;
 }
 
-/* Work i: what client i / 2 draws of now or of the past. */
-static eg_status pool_work(void *context, eg_worker *w, int64_t i)
+/* What piece i needs: a client's generator and the labels it draws. */
+static eg_status pool_give(void *context, int64_t i, eg_bundle *to)
 {
     const consolidation *k = context;
-    int half = (int)(i % 2);
-    const pool *p = &k->pools[half];
+    int64_t who, n = 0;
+    int half;
+    const pool *p = pool_of(k, i, &who, &half);
+    float *labels;
+    EG_TRY(eg_alloc((size_t)p->n, sizeof *labels, &labels));
+    for (int64_t row = 0; row < p->n; row++)
+        if (p->by[row] == who)
+            labels[n++] = p->labels[row];
+    eg_status s = eg_bundle_add_flat(to, "labels", labels, (size_t)n);
+    free(labels);
+    EG_TRY(s);
+    EG_TRY(eg_bundle_scalar(to, "half", half));
+    EG_TRY(eg_bundle_scalar(to, "stream", (double)(2 * k->f->clients[who] + half)));
+    return eg_bundle_copy(to, k->kept[who], pool_prefixes[half]);
+}
+
+eg_status eg_fedcil_work(const void *options, const eg_piece *piece, eg_bundle *to)
+{
+    size_t n;
+    const float *labels = eg_bundle_find(piece->from, "labels", &n);
+    int64_t half, stream;
     eg_fedcil_spec spec;
     eg_generator *m;
     bool found;
-    float *x = NULL, *labels = NULL;
-    if (p->n == 0)
-        return EG_OK;
-    eg_fedcil_describe(&k->f->is, k->s->net, true, &spec);
-    EG_TRY(eg_worker_generator(w, "fedcil.guest", &spec.is, &m));
-    EG_TRY(eg_learner_recall(m->learners[0], pool_networks[half], k->kept[i / 2], &found));
-    if (!found)
-        return EG_OK;
-    eg_status s = eg_alloc((size_t)(p->n * p->pixels), sizeof *x, &x);
-    if (s == EG_OK)
-        s = eg_alloc((size_t)p->n, sizeof *labels, &labels);
-    if (s == EG_OK)
-        s = pool_draw_rows(k, m, half, i / 2, x, labels);
-    free(x);
-    free(labels);
-    return s;
+    float *x;
+    EG_TRY(eg_bundle_need_count(piece->from, "half", 1, &half));
+    EG_TRY(eg_bundle_need_count(piece->from, "stream", UINT32_MAX, &stream));
+    eg_fedcil_describe(options, piece->net, true, &spec);
+    EG_TRY(eg_worker_generator(piece->worker, "fedcil.guest", &spec.is, &m));
+    EG_TRY(eg_learner_recall(m->learners[0], pool_networks[half], piece->from, &found));
+    if (!found || !labels)
+        return eg_fail(EG_ENOENT, "there is nothing to draw with");
+    eg_rng rng = eg_piece_stream(piece, stream, DRAW_ROWS);
+    EG_TRY(eg_bundle_room(to, "x", eg_dims((int64_t)n, m->pixels), &x));
+    return eg_generator_draw(m, labels, (int64_t)n, &rng, x);
+}
+
+/* Puts what piece i drew where it belongs. */
+static eg_status pool_take(void *context, int64_t i, const eg_bundle *from)
+{
+    consolidation *k = context;
+    int64_t who, n = 0;
+    int half;
+    const pool *p = pool_of(k, i, &who, &half);
+    const float *x;
+    for (int64_t row = 0; row < p->n; row++)
+        n += p->by[row] == who;
+    EG_TRY(eg_bundle_need(from, "x", (size_t)(n * p->pixels), &x));
+    n = 0;
+    for (int64_t row = 0; row < p->n; row++)
+        if (p->by[row] == who)
+            memcpy(p->x + row * p->pixels, x + n++ * p->pixels, (size_t)p->pixels * sizeof *x);
+    return EG_OK;
 }
 
 static eg_images pool_batch(const pool *p, int64_t step)
@@ -207,7 +247,9 @@ static eg_status consolidate(consolidation *k, float *param, float *state)
         s = pool_plan(k, 1, n, &f->past, givers);
     free(givers);
     EG_TRY(s);
-    EG_TRY(eg_server_each(k->s, 2 * (int64_t)f->n_clients, pool_work, NULL, k));
+    EG_TRY(pool_pieces(k));
+    const eg_work work = {.n = k->n_pieces, .give = pool_give, .take = pool_take, .context = k};
+    EG_TRY(eg_server_share(k->s, &work));
     memcpy(f->critic->param, param, f->critic->n_params * sizeof *param);
     if (f->critic->n_state)
         memcpy(f->critic->state, state, f->critic->n_state * sizeof *state);
@@ -222,5 +264,6 @@ eg_status eg_fedcil_consolidate(eg_fedcil_server *f, eg_server *s, float *param,
     pool_fini(&k.pools[0]);
     pool_fini(&k.pools[1]);
     free(k.kept);
+    free(k.pieces);
     return status;
 }

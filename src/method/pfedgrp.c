@@ -168,6 +168,7 @@ const eg_method eg_method_pfedgrp = {
                .accept = eg_pfedgrp_accept,
                .collect = eg_pfedgrp_collect,
                .refine = eg_pfedgrp_refine,
+               .work = eg_pfedgrp_work,
                .model_of = eg_pfedgrp_model_of,
                .exhibit = eg_pfedgrp_exhibit},
 };

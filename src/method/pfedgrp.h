@@ -54,17 +54,19 @@ eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to);
 typedef struct eg_pfedgrp_known {
     int64_t client, round, n;   /* its last round, and the images it had there */
     const float *param, *state; /* its upload */
-    const float *share;         /* [classes] */
+    int64_t classes;
+    const float *share; /* [classes] */
 } eg_pfedgrp_known;
 /* *found: it knows the client. */
 eg_status eg_pfedgrp_recall(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
                             eg_pfedgrp_known *out, bool *found);
 /* Lets go of what was recalled of it. */
 eg_status eg_pfedgrp_release(eg_server *s, int64_t client);
-/* Gives a machine a client's k-th generator, of which no other copy stays in memory: there are
- * many. Workers may call it, each for a client of its own. *found: there is one. */
-eg_status eg_pfedgrp_recall_generator(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
-                                      int64_t k, eg_generator *m, bool *found);
+/* All it knows of a client and the client's generators, for a piece of work, and back. No copy
+ * of the generators stays in memory: there are many. */
+eg_status eg_pfedgrp_give(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
+                          eg_bundle *to);
+eg_status eg_pfedgrp_read(const eg_bundle *from, const eg_net *net, eg_pfedgrp_known *out);
 /* Keeps the personal model of a client, which does not stay in memory. */
 eg_status eg_pfedgrp_keep_personal(eg_server *s, int64_t client, const float *param,
                                    const float *state);
@@ -73,5 +75,6 @@ eg_status eg_pfedgrp_read_personal(eg_server *s);
 
 /* pfedgrp_personal.c: a personal model for everybody the server knows. */
 eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state);
+eg_status eg_pfedgrp_work(const void *options, const eg_piece *piece, eg_bundle *to);
 
 #endif

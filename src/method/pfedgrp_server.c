@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SERVER_PARAM EG_PFEDGRP ".param"
-#define SERVER_STATE EG_PFEDGRP ".state"
-#define SERVER_ROUND EG_PFEDGRP ".round"
-#define SERVER_N     EG_PFEDGRP ".n"
+#define SERVER_PARAM  EG_PFEDGRP ".param"
+#define SERVER_STATE  EG_PFEDGRP ".state"
+#define SERVER_ROUND  EG_PFEDGRP ".round"
+#define SERVER_N      EG_PFEDGRP ".n"
+#define SERVER_CLIENT EG_PFEDGRP ".client"
 
 /* "pfedgrp.client.3", "pfedgrp.personal.3"; a client's k-th generator is "pfedgrp.client.3.k".
  */
@@ -102,12 +103,14 @@ eg_status eg_pfedgrp_accept(void *self, eg_server *s, int exchange, int64_t clie
                                   own > known ? own - known : known - own);
 }
 
-static eg_status server_fill_client(const eg_server *s, const eg_bundle *from, eg_bundle *to)
+static eg_status server_fill_client(const eg_server *s, int64_t client, const eg_bundle *from,
+                                    eg_bundle *to)
 {
     double n = 0;
     size_t n_share;
     const float *share = eg_bundle_find(from, EG_PFEDGRP_SHARE, &n_share);
     eg_bundle_scalar_of(from, "samples", &n);
+    EG_TRY(eg_bundle_scalar(to, SERVER_CLIENT, (double)client));
     EG_TRY(eg_bundle_scalar(to, SERVER_ROUND, (double)s->round));
     EG_TRY(eg_bundle_scalar(to, SERVER_N, n));
     EG_TRY(eg_bundle_add_flat(to, EG_PFEDGRP_SHARE, share, n_share));
@@ -141,7 +144,7 @@ eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t cli
     eg_bundle *record;
     (void)exchange;
     EG_TRY(eg_bundle_new(&record));
-    EG_TRY(eg_bundle_filled(record, server_fill_client(s, from, record)));
+    EG_TRY(eg_bundle_filled(record, server_fill_client(s, client, from, record)));
     EG_TRY(eg_server_keep(s, server_name("client", client).text, record));
     EG_TRY(eg_pfedgrp_release(s, client));
     for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
@@ -157,27 +160,21 @@ eg_status eg_pfedgrp_release(eg_server *s, int64_t client)
     return eg_server_release(s, server_name("client", client).text);
 }
 
-static eg_status server_read(const eg_pfedgrp_server *p, const eg_server *s,
-                             const eg_bundle *kept, eg_pfedgrp_known *out)
+eg_status eg_pfedgrp_read(const eg_bundle *from, const eg_net *net, eg_pfedgrp_known *out)
 {
-    EG_TRY(eg_bundle_need_count(kept, SERVER_ROUND, s->round, &out->round));
-    EG_TRY(eg_bundle_need_count(kept, SERVER_N, INT64_C(1) << 40, &out->n));
-    EG_TRY(eg_bundle_need(kept, EG_PFEDGRP_SHARE, (size_t)p->classes, &out->share));
-    EG_TRY(eg_bundle_need(kept, SERVER_PARAM, s->n_params, &out->param));
-    return s->n_state ? eg_bundle_need(kept, SERVER_STATE, s->n_state, &out->state) : EG_OK;
-}
-
-eg_status eg_pfedgrp_recall_generator(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
-                                      int64_t k, eg_generator *m, bool *found)
-{
-    eg_class_name name = server_generator_name(client, k);
-    eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, eg_pfedgrp_class(&p->is, k));
-    const eg_bundle *kept;
-    *found = false;
-    EG_TRY(eg_server_recall(s, name.text, &kept));
-    if (kept)
-        EG_TRY(eg_generator_recall(m, prefix.text, EG_DRAWING_ALONE, kept, found));
-    return eg_server_release(s, name.text);
+    const eg_params *like = eg_net_params(net);
+    size_t n;
+    *out = (eg_pfedgrp_known){.share = eg_bundle_find(from, EG_PFEDGRP_SHARE, &n)};
+    out->classes = (int64_t)n;
+    if (n == 0 || eg_net_spec_of(net)->classes % out->classes != 0)
+        return eg_fail(EG_ESHAPE, "tensor '%s': %zu values", EG_PFEDGRP_SHARE, n);
+    EG_TRY(eg_bundle_need_count(from, SERVER_CLIENT, INT64_C(1) << 40, &out->client));
+    EG_TRY(eg_bundle_need_count(from, SERVER_ROUND, INT64_C(1) << 40, &out->round));
+    EG_TRY(eg_bundle_need_count(from, SERVER_N, INT64_C(1) << 40, &out->n));
+    EG_TRY(eg_bundle_need(from, SERVER_PARAM, eg_params_length(like), &out->param));
+    return eg_state_length(like)
+               ? eg_bundle_need(from, SERVER_STATE, eg_state_length(like), &out->state)
+               : EG_OK;
 }
 
 eg_status eg_pfedgrp_recall(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
@@ -188,8 +185,42 @@ eg_status eg_pfedgrp_recall(const eg_pfedgrp_server *p, eg_server *s, int64_t cl
     *found = kept != NULL;
     if (!kept)
         return EG_OK;
-    *out = (eg_pfedgrp_known){.client = client};
-    return server_read(p, s, kept, out);
+    EG_TRY(eg_pfedgrp_read(kept, s->net, out));
+    return out->client == client && out->classes == p->classes
+               ? EG_OK
+               : eg_fail(EG_EINVAL, "the record is of another client or of other classes");
+}
+
+eg_status eg_pfedgrp_give(const eg_pfedgrp_server *p, eg_server *s, int64_t client,
+                          eg_bundle *to)
+{
+    const eg_bundle *kept;
+    EG_TRY(eg_server_recall(s, server_name("client", client).text, &kept));
+    EG_TRY(eg_bundle_copy(to, kept, ""));
+    EG_TRY(eg_pfedgrp_release(s, client));
+    for (int64_t k = 0; k < eg_pfedgrp_n_generators(&p->is, p->classes); k++) {
+        eg_class_name name = server_generator_name(client, k);
+        EG_TRY(eg_server_recall(s, name.text, &kept));
+        if (kept)
+            EG_TRY(eg_bundle_copy(to, kept, ""));
+        EG_TRY(eg_server_release(s, name.text));
+    }
+    return EG_OK;
+}
+
+/* Gives a machine a client's k-th generator, of which no other copy stays in memory. *found:
+ * there is one. */
+static eg_status server_recall_generator(const eg_pfedgrp_server *p, eg_server *s,
+                                         int64_t client, int64_t k, bool *found)
+{
+    eg_class_name name = server_generator_name(client, k);
+    eg_class_name prefix = eg_class_name_of(EG_PFEDGRP, eg_pfedgrp_class(&p->is, k));
+    const eg_bundle *kept;
+    *found = false;
+    EG_TRY(eg_server_recall(s, name.text, &kept));
+    if (kept)
+        EG_TRY(eg_generator_recall(p->shape, prefix.text, EG_DRAWING_ALONE, kept, found));
+    return eg_server_release(s, name.text);
 }
 
 /* A personal model that was kept. */
@@ -266,7 +297,7 @@ eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to)
              k < eg_pfedgrp_n_generators(&p->is, p->classes) && eg_gallery_wants(to, c); k++) {
             eg_drawer who = {c, eg_pfedgrp_class(&p->is, k)};
             bool found;
-            EG_TRY(eg_pfedgrp_recall_generator(p, s, c, k, p->shape, &found));
+            EG_TRY(server_recall_generator(p, s, c, k, &found));
             if (found)
                 EG_TRY(eg_gallery_add(to, p->shape, who));
         }

@@ -7,7 +7,10 @@
 
 #include "transport/cluster.h"
 
+#include <engram/method.h>
+
 #include <pthread.h>
+#include <time.h>
 
 enum { RANKS = 3 };
 
@@ -250,6 +253,67 @@ static const char *const stream =
     "scenario: {kind: realtime, clients: 3, classes: 2, samples: 10, rounds: 6, per_round: 2}\n"
     "memory: {kind: reservoir, size: 20}\n";
 
+/* A part whose server has pieces of work done, and adds what they come to, in order. */
+enum { PIECES = 9 };
+static const eg_worker *workers[PIECES]; /* who did each piece last */
+
+static eg_status sharing_give(void *context, int64_t i, eg_bundle *to)
+{
+    (void)context;
+    return eg_bundle_scalar(to, "factor", (double)(i + 1));
+}
+
+static eg_status sharing_work(const void *options, const eg_piece *p, eg_bundle *to)
+{
+    double base, factor;
+    (void)options;
+    assert_true(eg_bundle_scalar_of(p->from, "base", &base));
+    assert_true(eg_bundle_scalar_of(p->from, "factor", &factor));
+    assert_near(factor, (double)(p->i + 1), 0);
+    workers[p->i] = p->worker;
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    eg_rng rng = eg_piece_stream(p, p->i, 3);
+    return eg_bundle_scalar(to, "is", base * factor * eg_rng_normal(&rng));
+}
+
+typedef struct sharing_sum {
+    eg_server *s;
+    double is;
+    int64_t n;
+} sharing_sum;
+
+static eg_status sharing_take(void *context, int64_t i, const eg_bundle *from)
+{
+    sharing_sum *sum = context;
+    double is;
+    eg_rng rng = eg_server_stream(sum->s, i, 3);
+    assert_int_equal(sum->n++, i); /* in order */
+    assert_true(eg_bundle_scalar_of(from, "is", &is));
+    assert_near(is, 0.001 * (double)(i + 1) * eg_rng_normal(&rng), 1e-12);
+    sum->is += is;
+    return EG_OK;
+}
+
+static eg_status sharing_refine(void *self, eg_server *s, float *param, float *state)
+{
+    sharing_sum sum = {.s = s};
+    eg_bundle *all;
+    (void)self, (void)state;
+    assert_ok(eg_bundle_new(&all));
+    assert_ok(eg_bundle_scalar(all, "base", 0.001));
+    eg_status status = eg_server_share(s, &(eg_work){.n = PIECES,
+                                                     .all = all,
+                                                     .give = sharing_give,
+                                                     .take = sharing_take,
+                                                     .context = &sum});
+    eg_bundle_free(all);
+    param[0] += (float)sum.is;
+    return status;
+}
+
+static const eg_method sharing = {.component = {.name = "sharing", .help = "shares its work"},
+                                  .server = {.refine = sharing_refine, .work = sharing_work}};
+
 static eg_experiment *load(const char *base, const char *method, const char *set)
 {
     char text[2048], file[FILES_PATH * 2];
@@ -286,11 +350,9 @@ static void test_the_bits_are_the_same_on_any_number_of_ranks(void **state)
     static const struct {
         const char *const *base;
         const char *method;
-    } cases[] = {{&classes, "fedavg"},
-                 {&classes, "[er, fed-a-gem]"},
-                 {&classes, "[local, er]"},
-                 {&classes, "fedspace"},
-                 {&stream, "er"}};
+    } cases[] = {
+        {&classes, "fedavg"},   {&classes, "[er, fed-a-gem]"},   {&classes, "[local, er]"},
+        {&classes, "fedspace"}, {&classes, "[fedavg, sharing]"}, {&stream, "er"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[512], want[65], got[65];
         eg_experiment *e = load(*cases[i].base, cases[i].method, NULL);
@@ -307,6 +369,25 @@ static void test_the_bits_are_the_same_on_any_number_of_ranks(void **state)
         }
         eg_experiment_free(e);
     }
+}
+
+/* The work of `sharing` takes 45 ms: every rank has some of it. */
+static void test_the_servers_work_goes_to_all_ranks(void **state)
+{
+    (void)state;
+    eg_experiment *e = load(classes, "[fedavg, sharing]", NULL);
+    one all[RANKS];
+    int n_workers = 0;
+    run_together(all, RANKS, e);
+    together(all, RANKS);
+    for (int i = 0; i < PIECES; i++) {
+        bool first = true;
+        for (int k = 0; k < i; k++)
+            first &= workers[k] != workers[i];
+        n_workers += first;
+    }
+    assert_true(n_workers >= RANKS);
+    eg_experiment_free(e);
 }
 
 static void test_a_rank_with_something_else_is_refused_by_name(void **state)
@@ -390,6 +471,7 @@ static int open_folder(void **state)
 {
     (void)state;
     files_folder(folder);
+    assert_ok(eg_method_add(&sharing));
     return 0;
 }
 
@@ -406,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_frames_arrive_whole_and_in_order),
         cmocka_unit_test(test_orders_are_followed_until_the_end),
         cmocka_unit_test(test_the_bits_are_the_same_on_any_number_of_ranks),
+        cmocka_unit_test(test_the_servers_work_goes_to_all_ranks),
         cmocka_unit_test(test_a_rank_with_something_else_is_refused_by_name),
         cmocka_unit_test(test_what_fails_on_a_rank_is_said_by_rank_0),
         cmocka_unit_test(test_a_rank_that_falls_silent_is_missed),

@@ -46,7 +46,7 @@ static eg_status desk_work(void *context, int thread, int64_t i)
     eg_status s = d->carry(d->self, thread, &t->is, t->own, &t->reply);
     eg_bundle_free(t->own);
     t->own = NULL;
-    return eg_blame(s, "client %lld", (long long)t->is.id);
+    return t->is.id >= 0 ? eg_blame(s, "client %lld", (long long)t->is.id) : s;
 }
 
 eg_status eg_desk_open(const eg_job *job, int n_threads, eg_desk_carry carry, void *self,

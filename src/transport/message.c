@@ -10,7 +10,7 @@
 
 static const char message_magic[8] = "engram\r\n";
 
-enum { MESSAGE_VERSION = 3, MESSAGE_ORDER = 0x01020304 };
+enum { MESSAGE_VERSION = 4, MESSAGE_ORDER = 0x01020304 };
 
 #define MESSAGE_NO_BUNDLE   UINT64_MAX
 #define MESSAGE_MAX_BYTES   ((uint64_t)1 << 36) /* of a bundle */

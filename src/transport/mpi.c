@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Rank 0 is the server and has workers like all. A turn goes to any rank with an idle worker,
- * so that none waits for the slowest; tests are shared out the same way. The download goes to a
- * rank once an exchange. Clients' records do not travel: the run's folder is on a file system
- * that all ranks see. Replies are taken in client order, and at most twice as many wait as
- * there are workers in all. The bits are those of workers in one process.
+ * so that none waits for the slowest; tests and pieces of the server's work are shared out the
+ * same way. The download goes to a rank once an exchange. Clients' records do not travel: the
+ * run's folder is on a file system that all ranks see. Replies are taken in client order, and
+ * at most twice as many wait as there are workers in all. The bits are those of workers in one
+ * process.
  */
 #include "transport/crew.h"
 #include "transport/meet.h"
@@ -415,7 +416,7 @@ static void mpi_close(void *self)
 
 const eg_transport eg_transport_mpi = {
     .component = {"mpi", "clients train on all ranks that mpirun started", sizeof(mpi), NULL},
-    .tests = true,
+    .shares = true,
     .open = mpi_open,
     .meet = mpi_meet,
     .begin = mpi_begin,

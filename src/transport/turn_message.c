@@ -100,7 +100,9 @@ static eg_status message_to_test(const eg_message *m, eg_test *out)
 
 eg_status eg_message_of_turn(const eg_turn *t, size_t n_classes, eg_message *out)
 {
-    *out = (eg_message){.head = {.kind = t->test ? EG_MESSAGE_TEST : EG_MESSAGE_TURN,
+    *out = (eg_message){.head = {.kind = t->test    ? EG_MESSAGE_TEST
+                                         : t->works ? EG_MESSAGE_WORK
+                                                    : EG_MESSAGE_TURN,
                                  .exchange = (int64_t)t->exchange,
                                  .id = t->id,
                                  .round = t->round,
@@ -127,7 +129,8 @@ eg_status eg_message_to_turn(const eg_message *m, eg_turn *out, eg_test *test)
 {
     const eg_message_head *h = &m->head;
     bool tests = h->kind == EG_MESSAGE_TEST;
-    if ((!tests && h->kind != EG_MESSAGE_TURN) || h->exchange < 0)
+    bool works = h->kind == EG_MESSAGE_WORK;
+    if ((!tests && !works && h->kind != EG_MESSAGE_TURN) || h->exchange < 0)
         return eg_fail(EG_EFORMAT, "there is no such turn");
     *out = (eg_turn){.exchange = (size_t)h->exchange,
                      .id = h->id,
@@ -141,6 +144,7 @@ eg_status eg_message_to_turn(const eg_message *m, eg_turn *out, eg_test *test)
                      .met = m->met,
                      .kept = h->kept,
                      .committed = h->committed,
+                     .works = works,
                      .test = tests ? test : NULL};
     return tests ? message_to_test(m, test) : EG_OK;
 }
