@@ -63,7 +63,7 @@ typedef struct eg_federation {
     size_t n_losses;     /* of clients, over all rounds */
     char folder_path[512], store[EG_RUN_PATH];
     eg_ledger *ledger;
-    eg_records *records;          /* the server's own */
+    eg_records *records; /* the server's own */
     eg_kept_vector *vectors;
     size_t n_vectors, cap_vectors;
     eg_run_folder *folder;

@@ -38,8 +38,8 @@ typedef struct eg_job {
 
 typedef struct eg_transport {
     eg_component component; /* without options */
-    bool shares;            /* tests and work of the server go out as turns (eg_federation_share);
-                               else the server's own workers have them */
+    bool shares;            /* tests and the server's work go out as turns, as clients' do; else
+                               the server's own workers have them */
     /* Before there are threads; what is borrowed outlives it. */
     eg_status (*open)(void *self, const eg_site *site);
     /* Once the workers are ready, before the run's folder is touched; NULL: there is nothing to
