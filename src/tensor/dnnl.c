@@ -62,7 +62,7 @@ eg_status eg_dnnl_open(eg_dnnl **out)
 {
     eg_dnnl_enter();
     pthread_once(&onednn_once, onednn_make_engine);
-    ONEDNN_TRY(onednn_engine_status);
+    EG_TRY(onednn_check(onednn_engine_status, "its engine"));
     *out = calloc(1, sizeof **out);
     if (!*out)
         return eg_fail(EG_ENOMEM, "no memory for a oneDNN stream");

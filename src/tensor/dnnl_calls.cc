@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <execinfo.h>
 #include <new>
+#include <setjmp.h>
+#include <signal.h>
 
 enum { CALLS_ROOM = 16 << 20, CALLS_SIDE = 48 };
 
@@ -30,8 +32,8 @@ static bool calls_can_unwind()
     return backtrace(&frame, 1) > 0;
 }
 
-/* oneDNN generates the code of its products in the first of each kind and does not look whether
- * there was memory for it. So the first are these, when much more is there than they take. */
+/* oneDNN generates the code of its products in the first of each kind. So the first are these,
+ * when much more memory is there than they take. */
 static dnnl_status_t calls_first_products()
 {
     static float a[CALLS_SIDE * CALLS_SIDE], c[CALLS_SIDE * CALLS_SIDE];
@@ -49,36 +51,73 @@ static dnnl_status_t calls_first_products()
     return s;
 }
 
+static struct sigaction calls_before[2]; /* of SIGSEGV and SIGBUS */
+static thread_local sigjmp_buf calls_back;
+static thread_local volatile sig_atomic_t
+    calls_makes; /* this thread has oneDNN make something */
+
+/* A fault in what makes something ends that; any other is what it would be without us. */
+static void calls_faulted(int number)
+{
+    if (calls_makes)
+        siglongjmp(calls_back, 1);
+    sigaction(number, &calls_before[number == SIGBUS], nullptr); /* it happens again */
+}
+
+static void calls_catch_faults()
+{
+    struct sigaction ours = {};
+    ours.sa_handler = calls_faulted;
+    sigaction(SIGSEGV, &ours, &calls_before[0]);
+    sigaction(SIGBUS, &ours, &calls_before[1]);
+}
+
+/* oneDNN uses small things that it has allocated without looking whether it was given any: a
+ * fault while it makes them is memory that is out. It holds no lock meanwhile; what it has made
+ * of the thing so far is lost. */
+template <typename F> static dnnl_status_t calls_make(F call) noexcept
+{
+    volatile dnnl_status_t s = dnnl_out_of_memory;
+    calls_makes = 1;
+    if (sigsetjmp(calls_back, 1) == 0)
+        s = calls_guard(call);
+    else
+        s = dnnl_out_of_memory;
+    calls_makes = 0;
+    return s;
+}
+
 dnnl_status_t eg_dnnl_engine_create(dnnl_engine_t *engine)
 {
     if (!calls_can_unwind())
         return dnnl_out_of_memory;
-    dnnl_status_t s = calls_first_products();
+    calls_catch_faults();
+    dnnl_status_t s = calls_make([] { return calls_first_products(); });
     if (s != dnnl_success)
         return s;
-    return calls_guard([=] { return dnnl_engine_create(engine, dnnl_cpu, 0); });
+    return calls_make([=] { return dnnl_engine_create(engine, dnnl_cpu, 0); });
 }
 
 dnnl_status_t eg_dnnl_stream_create(dnnl_stream_t *stream, dnnl_engine_t engine)
 {
-    return calls_guard(
+    return calls_make(
         [=] { return dnnl_stream_create(stream, engine, dnnl_stream_default_flags); });
 }
 
 dnnl_status_t eg_dnnl_attr_create(dnnl_primitive_attr_t *attr)
 {
-    return calls_guard([=] { return dnnl_primitive_attr_create(attr); });
+    return calls_make([=] { return dnnl_primitive_attr_create(attr); });
 }
 
 dnnl_status_t eg_dnnl_attr_set_relu(dnnl_primitive_attr_t attr)
 {
     dnnl_post_ops_t ops = nullptr;
-    dnnl_status_t s = calls_guard([&] { return dnnl_post_ops_create(&ops); });
+    dnnl_status_t s = calls_make([&] { return dnnl_post_ops_create(&ops); });
     if (s == dnnl_success)
-        s = calls_guard(
+        s = calls_make(
             [=] { return dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0); });
     if (s == dnnl_success)
-        s = calls_guard([=] { return dnnl_primitive_attr_set_post_ops(attr, ops); });
+        s = calls_make([=] { return dnnl_primitive_attr_set_post_ops(attr, ops); });
     if (ops)
         dnnl_post_ops_destroy(ops);
     return s;
@@ -89,7 +128,7 @@ dnnl_status_t eg_dnnl_reorder_desc_create(dnnl_primitive_desc_t *desc, dnnl_engi
                                           const dnnl_memory_desc_t *to,
                                           const_dnnl_primitive_attr_t attr)
 {
-    return calls_guard([=] {
+    return calls_make([=] {
         return dnnl_reorder_primitive_desc_create(desc, from, engine, to, engine, attr);
     });
 }
@@ -98,8 +137,7 @@ dnnl_status_t eg_dnnl_desc_create(dnnl_primitive_desc_t *desc, const_dnnl_op_des
                                   const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
                                   const_dnnl_primitive_desc_t hint)
 {
-    return calls_guard(
-        [=] { return dnnl_primitive_desc_create(desc, op, attr, engine, hint); });
+    return calls_make([=] { return dnnl_primitive_desc_create(desc, op, attr, engine, hint); });
 }
 
 dnnl_status_t eg_dnnl_primitive_create(dnnl_primitive_t *primitive,
@@ -111,7 +149,7 @@ dnnl_status_t eg_dnnl_primitive_create(dnnl_primitive_t *primitive,
 dnnl_status_t eg_dnnl_memory_create(dnnl_memory_t *memory, const dnnl_memory_desc_t *desc,
                                     dnnl_engine_t engine)
 {
-    return calls_guard(
+    return calls_make(
         [=] { return dnnl_memory_create(memory, desc, engine, DNNL_MEMORY_NONE); });
 }
 
