@@ -46,10 +46,12 @@ function(eg_kernels isa)
   set_target_properties(kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(kernels_${isa} PRIVATE src include)
   target_compile_definitions(kernels_${isa} PRIVATE EG_ISA=${isa})
-  # With sanitizers' checks in them, -O3 compiles loops that are unrolled by hand for minutes.
+  set(level -O3)
+  if(EG_SANITIZE) # with its checks in them, loops that are unrolled by hand take minutes at -O3
+    set(level -O2)
+  endif()
   # Without traps and errno a condition may become a blend; no value changes.
-  target_compile_options(kernels_${isa} PRIVATE $<IF:$<BOOL:${EG_SANITIZE}>,-O2,-O3>
-                         -ffp-contract=fast -fno-trapping-math
+  target_compile_options(kernels_${isa} PRIVATE ${level} -ffp-contract=fast -fno-trapping-math
                          -fno-math-errno -Wno-psabi ${ARGN})
   target_sources(engram PRIVATE $<TARGET_OBJECTS:kernels_${isa}>)
   set(EG_KERNELS ${EG_KERNELS} $<TARGET_OBJECTS:kernels_${isa}> PARENT_SCOPE)
