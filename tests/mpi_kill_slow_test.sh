@@ -41,6 +41,15 @@ ranks() {
 }
 killed=0 finished=0
 declare -A victims=()
+# Whether a process that is to end has ended, within ten seconds: mpirun does not wait for it.
+gone() {
+    for ((i = 0; i < 100; i++)); do
+        [ -e "/proc/$1" ] && ! grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
 while [ "$killed" -lt "$kills" ]; do
     out=$work/killed$finished
     run $((RANDOM % 3 + 2))
@@ -58,8 +67,7 @@ while [ "$killed" -lt "$kills" ]; do
         grep -q "process rank $rank with PID [0-9]* on node .* exited on signal 9" "$work/log" ||
             { echo "the killed rank $rank is not named"; cat "$work/log"; exit 1; }
         for p in $all; do
-            [ ! -e "/proc/$p" ] || grep -q '^State:.*Z' "/proc/$p/status" 2>/dev/null ||
-                { echo "process $p stays behind"; exit 1; }
+            gone "$p" || { echo "process $p stays behind"; exit 1; }
         done
         run $((RANDOM % 4 + 1)) --resume
     done
