@@ -85,12 +85,9 @@ static eg_status class_replay_exhibit(void *self, eg_client *c, eg_gallery *to)
         return EG_OK;
     EG_TRY(eg_class_machine(c->worker, CLASS_REPLAY, &p->is.is, c->net, &m));
     for (int64_t k = single ? EG_ANY_CLASS : 0; k < (single ? 0 : classes); k++) {
-        eg_class_name name = eg_class_name_of(CLASS_REPLAY, k);
-        const eg_bundle *kept;
-        bool found = false;
-        EG_TRY(eg_client_recall(c, name.text, &kept));
-        if (kept)
-            EG_TRY(eg_generator_recall(m, name.text, EG_DRAWING_ALONE, kept, &found));
+        bool found;
+        EG_TRY(eg_class_recall(&(eg_class_place){c, CLASS_REPLAY, k}, m, EG_DRAWING_ALONE,
+                               &found));
         if (found)
             EG_TRY(eg_gallery_add(to, m, (eg_drawer){.client = c->id, .label = k}));
     }
