@@ -31,11 +31,19 @@ struct eg_pool {
     pool_member members[EG_MAX_THREADS];
 };
 
-/* The next piece, or -1. Waits while too many results have not been taken. */
+/* Whether the next piece must wait: too many results have not been taken, or it is not allowed
+ * yet. */
+static bool pool_waits(const eg_pool *p)
+{
+    return p->next >= p->taken + 2 * p->job.n_threads ||
+           (p->job.allowed > 0 && p->next >= p->job.allowed);
+}
+
+/* The next piece, or -1. */
 static int64_t pool_claim(eg_pool *p)
 {
     pthread_mutex_lock(&p->lock);
-    while (!p->stop && p->next < p->job.n && p->next >= p->taken + 2 * p->job.n_threads)
+    while (!p->stop && p->next < p->job.n && pool_waits(p))
         pthread_cond_wait(&p->moved, &p->lock);
     int64_t i = p->stop || p->next >= p->job.n ? -1 : p->next++;
     pthread_mutex_unlock(&p->lock);
@@ -90,6 +98,14 @@ eg_status eg_pool_start(const eg_pool_job *job, eg_pool **out)
     else
         eg_pool_end(p);
     return s;
+}
+
+void eg_pool_allow(eg_pool *p, int64_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    p->job.allowed = n;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->lock);
 }
 
 /* The result of piece i, once it is there. */

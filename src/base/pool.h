@@ -17,13 +17,18 @@ typedef struct eg_pool_job {
     int64_t n;
     eg_status (*work)(void *context, int thread, int64_t i); /* piece i, on thread 0, 1, ... */
     void *context;
+    int64_t allowed; /* only so many may be begun, until eg_pool_allow allows more; 0: all */
 } eg_pool_job;
 
 typedef struct eg_pool eg_pool;
 
 eg_status eg_pool_start(const eg_pool_job *job, eg_pool **out);
 
-/* Waits for piece i and takes it: its error becomes the caller's. Ask for 0, 1, 2, ... */
+/* Lets pieces be begun that stand before n, where a job has allowed few at first. */
+void eg_pool_allow(eg_pool *p, int64_t n);
+
+/* Waits for piece i, which must be allowed, and takes it: its error becomes the caller's. Ask
+ * for 0, 1, 2, ... */
 eg_status eg_pool_take(eg_pool *p, int64_t i);
 
 /* Begins no further piece, waits for those that were begun, and frees the pool. */

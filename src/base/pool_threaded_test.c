@@ -26,11 +26,20 @@ static eg_status work(void *context, int thread, int64_t i)
     return i == c->fails_at ? eg_fail(EG_EIO, "piece %d is broken", (int)i) : EG_OK;
 }
 
-static eg_status take_all(counts *c, int n_threads, int64_t n)
+static eg_pool *start(counts *c, int n_threads, int64_t n, int64_t allowed)
 {
     eg_pool *p;
+    assert_ok(eg_pool_start(
+        &(eg_pool_job){
+            .n_threads = n_threads, .n = n, .work = work, .context = c, .allowed = allowed},
+        &p));
+    return p;
+}
+
+static eg_status take_all(counts *c, int n_threads, int64_t n)
+{
+    eg_pool *p = start(c, n_threads, n, 0);
     eg_status s = EG_OK;
-    assert_ok(eg_pool_start(&(eg_pool_job){n_threads, n, work, c}, &p));
     for (int64_t i = 0; i < n && s == EG_OK; i++) {
         s = eg_pool_take(p, i);
         assert_int_equal(c->value[i], i * i);
@@ -68,11 +77,27 @@ static void test_a_pool_can_be_ended_early(void **state)
 {
     (void)state;
     counts c = {.fails_at = -1};
-    eg_pool *p;
-    assert_ok(eg_pool_start(&(eg_pool_job){3, PIECES, work, &c}, &p));
+    eg_pool *p = start(&c, 3, PIECES, 0);
     assert_ok(eg_pool_take(p, 0));
     eg_pool_end(p);
     assert_true(c.begun < PIECES);
+}
+
+static void test_pieces_begin_when_they_are_allowed(void **state)
+{
+    (void)state;
+    for (int n_threads = 1; n_threads <= 4; n_threads++) {
+        counts c = {.fails_at = -1};
+        eg_pool *p = start(&c, n_threads, PIECES, n_threads);
+        for (int64_t i = 0; i < PIECES / 2; i++) {
+            assert_true(c.begun <= i + n_threads);
+            eg_pool_allow(p, i + n_threads);
+            assert_ok(eg_pool_take(p, i));
+            assert_int_equal(c.value[i], i * i);
+        }
+        eg_pool_end(p); /* threads that wait for leave are let go */
+        assert_true(c.begun < PIECES / 2 + n_threads);
+    }
 }
 
 int main(void)
@@ -81,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_pieces_are_taken_in_order_and_few_wait),
         cmocka_unit_test(test_the_first_failure_ends_it_and_is_the_takers),
         cmocka_unit_test(test_a_pool_can_be_ended_early),
+        cmocka_unit_test(test_pieces_begin_when_they_are_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,11 @@ eg_status eg_server_share(eg_server *s, const eg_work *work)
         return EG_OK;
     if (!work->all)
         EG_TRY(eg_bundle_new(&none));
-    const eg_job job = {
-        .n = work->n, .down = work->all ? work->all : none, .tell = share_tell, .context = &w};
+    const eg_job job = {.n = work->n,
+                        .down = work->all ? work->all : none,
+                        .tell = share_tell,
+                        .context = &w,
+                        .large = work->give != NULL};
     const char *part = eg_parts_name(&s->run->e->parts, s->part);
     eg_status status = eg_federation_share(s->run, &job, share_done,
                                            (eg_moment){.at = EG_AT_SERVER, .what = part});

@@ -1,8 +1,8 @@
 /* desk.c - an exchange on a pool of threads: turns are told ahead, replies wait in order.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The server is asked on its own thread, for as many turns ahead as may be under way: when it
- * takes a reply, or begins.
+ * The server is asked on its own thread, for as many turns ahead as may be under way or wait:
+ * when it takes a reply, or begins. Of large ones there are only those under way.
  */
 #include "transport/transport.h"
 
@@ -56,10 +56,15 @@ eg_status eg_desk_open(const eg_job *job, int n_threads, eg_desk_carry carry, vo
     EG_TRY(eg_alloc(1, sizeof *d, &d));
     *d = (eg_desk){.job = job, .n_threads = n_threads, .carry = carry, .self = self};
     eg_status s = eg_alloc((size_t)job->n, sizeof *d->turns, &d->turns);
+    if (s == EG_OK) /* a pool begins no more than these */
+        s = desk_tell(d, job->large ? n_threads : 2 * n_threads);
     if (s == EG_OK)
-        s = desk_tell(d, 2 * n_threads); /* a pool begins no more than these */
-    if (s == EG_OK)
-        s = eg_pool_start(&(eg_pool_job){n_threads, job->n, desk_work, d}, &d->pool);
+        s = eg_pool_start(&(eg_pool_job){.n_threads = n_threads,
+                                         .n = job->n,
+                                         .work = desk_work,
+                                         .context = d,
+                                         .allowed = job->large ? n_threads : 0},
+                          &d->pool);
     if (s == EG_OK)
         *out = d;
     else
@@ -69,7 +74,11 @@ eg_status eg_desk_open(const eg_job *job, int n_threads, eg_desk_carry carry, vo
 
 eg_status eg_desk_take(eg_desk *d, int64_t i, eg_reply *out)
 {
-    EG_TRY(desk_tell(d, i + 1 + 2 * d->n_threads)); /* taking i lets one more begin */
+    bool large = d->job->large;
+    /* Taking i lets one more begin, which is told by then; one of the large ones waits. */
+    EG_TRY(desk_tell(d, large ? i + d->n_threads : i + 1 + 2 * d->n_threads));
+    if (large)
+        eg_pool_allow(d->pool, d->n_told);
     eg_status s = eg_pool_take(d->pool, i);
     *out = d->turns[i].reply;
     d->turns[i].reply = (eg_reply){0};

@@ -34,6 +34,8 @@ typedef struct eg_job {
      * nothing. */
     eg_status (*tell)(void *context, int64_t i, eg_turn *out, eg_bundle **own);
     void *context;
+    bool large; /* what each is sent alone is large: there should be no more of it at a time
+                   than turns under way, even if a worker waits until it is made */
 } eg_job;
 
 typedef struct eg_transport {
