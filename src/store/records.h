@@ -35,7 +35,7 @@ typedef struct eg_receipt {
 #define EG_MAX_STATE_BYTES ((int64_t)1 << 40)
 #define EG_MAX_OWNER       ((int64_t)1 << 24) /* owners are -1 to EG_MAX_OWNER - 1 */
 #define EG_MAX_RECORDS     4096               /* of one owner */
-#define EG_RECORDS_WAITING ((int64_t)16 << 20)
+#define EG_RECORDS_WAITING ((int64_t)8 << 20)
 
 typedef struct eg_records eg_records;
 
