@@ -153,7 +153,7 @@ static void test_much_that_is_released_is_written_on_the_way(void **state)
 {
     (void)state;
     enum { EACH = 1 << 20, N = 9 }; /* floats: two records are EG_RECORDS_WAITING */
-    char dir[FILES_PATH], name[16];
+    char dir[FILES_PATH], name[32];
     files_folder(dir);
     eg_records *r = open_at(dir, 1, nothing, 0);
     keeping_put(r, "small", 77, 10);
