@@ -11,11 +11,12 @@ enable_testing()
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 
-# Tests that take minutes under sanitizers. There they are labelled long, and `make test-slow` runs
+# Tests that take long under sanitizers. There they are labelled long, and `make test-slow` runs
 # them; `make test` has the same kernels and networks sanitized in op_test, layout_test, chain_test,
-# winograd_batched_test and model_test.
+# winograd_batched_test, model_test and golden_generator_test, the same methods and transports in
+# fed_test and cluster_threaded_test.
 set(long_sanitized winograd_test winograd_test_avx2 golden_model_test golden_model_test_avx2
-                   model_test_avx2)
+                   model_test_avx2 generator_test bits_test pretrain_test mpi_test)
 # The longest first, so that no core waits for one of them at the end. ctest learns this by itself,
 # but only in its second run.
 set(long_first fed_test bits_test pairs_test cli_test winograd_test winograd_test_avx2

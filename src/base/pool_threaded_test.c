@@ -83,21 +83,25 @@ static void test_a_pool_can_be_ended_early(void **state)
     assert_true(c.begun < PIECES);
 }
 
+static void take_half_when_allowed(int n_threads)
+{
+    counts c = {.fails_at = -1};
+    eg_pool *p = start(&c, n_threads, PIECES, n_threads);
+    for (int64_t i = 0; i < PIECES / 2; i++) {
+        assert_true(c.begun <= i + n_threads);
+        eg_pool_allow(p, i + n_threads);
+        assert_ok(eg_pool_take(p, i));
+        assert_int_equal(c.value[i], i * i);
+    }
+    eg_pool_end(p); /* threads that wait for leave are let go */
+    assert_true(c.begun < PIECES / 2 + n_threads);
+}
+
 static void test_pieces_begin_when_they_are_allowed(void **state)
 {
     (void)state;
-    for (int n_threads = 1; n_threads <= 4; n_threads++) {
-        counts c = {.fails_at = -1};
-        eg_pool *p = start(&c, n_threads, PIECES, n_threads);
-        for (int64_t i = 0; i < PIECES / 2; i++) {
-            assert_true(c.begun <= i + n_threads);
-            eg_pool_allow(p, i + n_threads);
-            assert_ok(eg_pool_take(p, i));
-            assert_int_equal(c.value[i], i * i);
-        }
-        eg_pool_end(p); /* threads that wait for leave are let go */
-        assert_true(c.begun < PIECES / 2 + n_threads);
-    }
+    for (int n_threads = 1; n_threads <= 4; n_threads++)
+        take_half_when_allowed(n_threads);
 }
 
 int main(void)
