@@ -9,8 +9,7 @@ build = mkdir -p build; cmake --preset $(1) >build/$(1).log || { cat build/$(1).
 still = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # A test that was skipped fails here too, unless the machine lacks its instruction set, or whoever
 # runs it may not make networks.
-# One test more than there are cores, since some wait for processes.
-ctest = ctest --test-dir build/$(1) --output-on-failure -j $$(($(JOBS) + 1)) -L $(2) \
+ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2) \
 	--output-junit $(CURDIR)/build/$(1)/tests.xml && \
 	! { grep 'status="notrun"' build/$(1)/tests.xml | grep -vE 'name="([a-z0-9_]*_(avx2|avx512|plain)|mpi_net_slow_test)"'; }
 

@@ -36,4 +36,13 @@
             fail_msg("%s = %.9g, not %.9g within %g", #a, near_a, near_b, (double)(gap));      \
     } while (0)
 
+/* How often a text has another in it. */
+static inline size_t text_count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
 #endif

@@ -184,7 +184,7 @@ eg_status eg_gallery_show(const eg_gallery *g, size_t i, eg_generator *m)
     for (size_t k = 0; k < eg_params_n(l->table); k++) {
         const eg_param_info *t = eg_params_at(l->table, k);
         float *to = (t->trained ? l->param : l->state) + t->offset;
-        EG_TRY(eg_file_get(g->fd, g->path, (int64_t)at, to, t->size * sizeof *to));
+        EG_TRY(eg_file_get_scratch(g->fd, g->path, (int64_t)at, to, t->size * sizeof *to));
         at += t->size * sizeof *to;
     }
     return EG_OK;

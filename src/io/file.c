@@ -89,21 +89,27 @@ eg_status eg_file_put(int fd, const char *path, eg_bytes part)
     return EG_OK;
 }
 
-eg_status eg_file_get(int fd, const char *path, int64_t at, void *to, size_t n)
+eg_status eg_file_get(int fd, const char *path, int64_t at, void *to, size_t n, size_t *got)
 {
-    char *next = to;
-    while (n > 0) {
-        ssize_t got = pread(fd, next, n, (off_t)at);
-        if (got < 0 && errno == EINTR)
+    for (*got = 0; *got < n;) {
+        ssize_t more = pread(fd, (char *)to + *got, n - *got, (off_t)(at + (int64_t)*got));
+        if (more < 0 && errno == EINTR)
             continue;
-        if (got < 0)
-            return eg_file_fail(path, "what was gathered for it cannot be read");
-        if (got == 0)
-            return eg_fail(EG_EIO, "%s: what was gathered for it ends too early", path);
-        next += got, at += got;
-        n -= (size_t)got;
+        if (more < 0)
+            return eg_file_fail(path, "cannot be read");
+        if (more == 0)
+            break;
+        *got += (size_t)more;
     }
     return EG_OK;
+}
+
+eg_status eg_file_get_scratch(int fd, const char *path, int64_t at, void *to, size_t n)
+{
+    size_t got;
+    EG_TRY(eg_file_get(fd, path, at, to, n, &got));
+    return got == n ? EG_OK
+                    : eg_fail(EG_EIO, "%s: what was gathered for it ends too early", path);
 }
 
 /* Makes a new file beside path; temp receives its name. */
@@ -165,7 +171,7 @@ eg_status eg_file_copy(int from, int to, const char *path, int64_t n)
     eg_status status = eg_blame(eg_alloc(PIECE, 1, &piece), "%s", path);
     for (int64_t at = 0; at < n && status == EG_OK; at += PIECE) {
         size_t size = n - at < PIECE ? (size_t)(n - at) : PIECE;
-        status = eg_file_get(from, path, at, piece, size);
+        status = eg_file_get_scratch(from, path, at, piece, size);
         if (status == EG_OK)
             status = eg_file_put(to, path, (eg_bytes){piece, size});
     }

@@ -34,8 +34,10 @@ eg_status eg_file_write_by(const char *path, eg_file_putter put, void *context);
  * or is to be: for what would fill memory. close() *fd, and it is gone. */
 eg_status eg_file_open_scratch(const char *path, int *fd);
 
-/* Reads n bytes of an open scratch file from byte `at` on; all must be there. */
-eg_status eg_file_get(int fd, const char *path, int64_t at, void *to, size_t n);
+/* Reads n bytes of an open file from byte `at` on, or those that are there: *got. */
+eg_status eg_file_get(int fd, const char *path, int64_t at, void *to, size_t n, size_t *got);
+/* The same of a scratch file, for path; all n must be there. */
+eg_status eg_file_get_scratch(int fd, const char *path, int64_t at, void *to, size_t n);
 
 /* Appends n bytes of an open file, from its beginning on, to another. The paths are for error
  * texts. */

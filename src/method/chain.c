@@ -367,7 +367,7 @@ eg_status eg_chain_refine(eg_chain *k, eg_server *s, float *param, float *state)
 eg_status eg_chain_work(const eg_chain *k, size_t part, const eg_piece *p, eg_bundle *to)
 {
     const eg_part *is = &k->parts->at[part];
-    if (part >= k->parts->n || !is->method->server.work)
+    if (!is->method->server.work)
         return eg_fail(EG_EINVAL, "there is no such work");
     return eg_blame(is->method->server.work(is->options, p, to), "%s",
                     is->method->component.name);

@@ -57,14 +57,6 @@ static char *page_of(const fixture *runs, size_t n)
     return (char *)text;
 }
 
-static size_t count(const char *text, const char *what)
-{
-    size_t n = 0;
-    for (; (text = strstr(text, what)); text++)
-        n++;
-    return n;
-}
-
 /* Every element is closed in order, all attributes are quoted; fails with the place if not. */
 static void assert_nested(const char *text)
 {
@@ -100,8 +92,9 @@ static void assert_alone(const char *page)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strstr(page, never[i]))
             fail_msg("the page holds '%s': %.80s", never[i], strstr(page, never[i]));
-    assert_int_equal(count(page, "url("), count(page, "url(#")); /* of the page itself */
-    assert_int_equal(count(page, "<script"), 1);                 /* its own */
+    assert_int_equal(text_count(page, "url("),
+                     text_count(page, "url(#"));      /* of the page itself */
+    assert_int_equal(text_count(page, "<script"), 1); /* its own */
 }
 
 static const char *const one_run[] = {"accuracy", "matrix",  "forgetting",  "loss",
@@ -113,19 +106,19 @@ static void test_page_of_one_run_has_every_chart(void **state)
     char *page = page_of(&plain, 1), what[64];
     for (size_t i = 0; i < sizeof one_run / sizeof *one_run; i++) {
         snprintf(what, sizeof what, "data-chart=\"%s\"", one_run[i]);
-        assert_int_equal(count(page, what), 1);
+        assert_int_equal(text_count(page, what), 1);
     }
-    assert_int_equal(count(page, "<svg"), 8);
-    assert_int_equal(count(page, "class=\"heat"), 25);
-    assert_int_equal(count(page, "class=\"heat ownheat"), 5);
-    assert_int_equal(count(page, "class=\"mark\""), 8); /* task ends in two charts */
-    assert_int_equal(count(page, "class=\"tile\""), 6);
+    assert_int_equal(text_count(page, "<svg"), 8);
+    assert_int_equal(text_count(page, "class=\"heat"), 25);
+    assert_int_equal(text_count(page, "class=\"heat ownheat"), 5);
+    assert_int_equal(text_count(page, "class=\"mark\""), 8); /* task ends in two charts */
+    assert_int_equal(text_count(page, "class=\"tile\""), 6);
     assert_non_null(strstr(page, "<strong>1.25 TFLOP<span></span></strong>"
                                  "<p>the method on the server: 48.0 MFLOP, 1.50 s</p>"));
-    assert_int_equal(count(page, "class=\"lost\""), 4);
-    assert_true(count(page, "left out of round") > 0);
+    assert_int_equal(text_count(page, "class=\"lost\""), 4);
+    assert_true(text_count(page, "left out of round") > 0);
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));
-    assert_int_equal(count(page, "<desc"), 8);
+    assert_int_equal(text_count(page, "<desc"), 8);
     assert_nested(page);
     assert_alone(page);
     free(page);
@@ -209,7 +202,7 @@ static void test_clients_left_out_did_not_take_part(void **state)
     s.chosen = 3;
     s.skipped = 2;
     char *page = page_of(&s, 1), what[64];
-    assert_int_equal(count(page, "data-warn=\"losses\""), 1);
+    assert_int_equal(text_count(page, "data-warn=\"losses\""), 1);
     assert_non_null(strstr(page, "The first: client 0 in round 2, upload &#39;w&#39; holds"));
     const char *table = strstr(page, "rounds by client");
     assert_non_null(table);
@@ -230,9 +223,9 @@ static void test_notes_are_drawn_by_name(void **state)
     fixture s = plain;
     s.notes = true;
     char *page = page_of(&s, 1);
-    assert_int_equal(count(page, "data-chart=\"note\""), 2);
-    assert_int_equal(count(page, "<h3>drift</h3>"), 1);
-    assert_int_equal(count(page, "<h3>server step</h3>"), 1);
+    assert_int_equal(text_count(page, "data-chart=\"note\""), 2);
+    assert_int_equal(text_count(page, "<h3>drift</h3>"), 1);
+    assert_int_equal(text_count(page, "<h3>server step</h3>"), 1);
     const char *drift = strstr(page, "<h3>drift</h3>");
     const char *step = strstr(page, "<h3>server step</h3>");
     const char *band = strstr(drift, "class=\"band\"");
@@ -253,10 +246,10 @@ static void test_pages_do_not_grow_with_the_square_of_the_tasks(void **state)
     s.tasks = 300;
     s.rounds_a_task = 1;
     char *page = page_of(&s, 1);
-    assert_int_equal(count(page, "class=\"heat"), 0);
-    assert_int_equal(count(page, "data:image/png;base64,"), 1);
-    assert_int_equal(count(page, "<mask"), 1);
-    assert_int_equal(count(page, "in the run&#39;s accuracy.csv"), 3);
+    assert_int_equal(text_count(page, "class=\"heat"), 0);
+    assert_int_equal(text_count(page, "data:image/png;base64,"), 1);
+    assert_int_equal(text_count(page, "<mask"), 1);
+    assert_int_equal(text_count(page, "in the run&#39;s accuracy.csv"), 3);
     assert_true(strlen(page) < 1000000);
     assert_nested(page);
     assert_alone(page);
@@ -269,13 +262,13 @@ static void test_clients_that_were_tested_have_lines(void **state)
     fixture s = plain;
     s.local = true;
     char *page = page_of(&s, 1);
-    assert_int_equal(count(page, "data-chart=\"client-accuracy\""), 1);
-    assert_true(count(page, "client 9, round 50: ") == 1);
+    assert_int_equal(text_count(page, "data-chart=\"client-accuracy\""), 1);
+    assert_true(text_count(page, "client 9, round 50: ") == 1);
     free(page);
     s.clients = 40;
     page = page_of(&s, 1);
-    assert_int_equal(count(page, "data-chart=\"client-accuracy\""), 1);
-    assert_int_equal(count(page, "client 9, round"), 0);
+    assert_int_equal(text_count(page, "data-chart=\"client-accuracy\""), 1);
+    assert_int_equal(text_count(page, "client 9, round"), 0);
     const char *chart = strstr(page, "data-chart=\"client-accuracy\"");
     assert_non_null(strstr(chart, "mean, round 50: "));
     assert_non_null(strstr(chart, ", from "));
@@ -305,11 +298,11 @@ static void test_scaled_runs_are_marked(void **state)
     runs[1].label = "joint";
     runs[1].method = "\"joint\"";
     char *page = page_of(runs, 2);
-    assert_int_equal(count(page, "data-warn=\"scale\""), 1);
+    assert_int_equal(text_count(page, "data-warn=\"scale\""), 1);
     assert_non_null(strstr(page, "Run with scale 0.05"));
-    assert_int_equal(count(page, "<small class=\"far\">published* "), 2);
-    assert_int_equal(count(page, "<small>a bound</small>"), 1);
-    assert_int_equal(count(page, "class=\"best\""), 0); /* one seed each */
+    assert_int_equal(text_count(page, "<small class=\"far\">published* "), 2);
+    assert_int_equal(text_count(page, "<small>a bound</small>"), 1);
+    assert_int_equal(text_count(page, "class=\"best\""), 0); /* one seed each */
     free(page);
 }
 
@@ -334,12 +327,12 @@ static void test_page_of_many_runs_compares_labels(void **state)
     (void)state;
     fixture runs[12];
     char *page = page_of(runs, seeds(runs));
-    assert_int_equal(count(page, "data-chart=\"compare\""), 1);
-    assert_int_equal(count(page, "data-chart=\"final\""), 1);
-    assert_int_equal(count(page, "data-chart=\"accuracy\""), 4);
-    assert_int_equal(count(page, "data-table=\"compare\""), 1);
-    assert_true(count(page, "class=\"band\"") >= 8);
-    assert_int_equal(count(page, "<small>published "), 3);
+    assert_int_equal(text_count(page, "data-chart=\"compare\""), 1);
+    assert_int_equal(text_count(page, "data-chart=\"final\""), 1);
+    assert_int_equal(text_count(page, "data-chart=\"accuracy\""), 4);
+    assert_int_equal(text_count(page, "data-table=\"compare\""), 1);
+    assert_true(text_count(page, "class=\"band\"") >= 8);
+    assert_int_equal(text_count(page, "<small>published "), 3);
     assert_non_null(strstr(page, "<small>published 74.2 ± 1.1</small>"));
     assert_non_null(strstr(page, "<small>published 20.1</small>"));
     assert_nested(page);
@@ -360,11 +353,12 @@ static void test_labels_of_one_colour_differ_in_dashes(void **state)
         runs[i].label = label[i];
     }
     char *page = page_of(runs, 26);
-    assert_int_equal(count(page, "\"chip dash0\""), 3 * 8); /* links, table, headings */
-    assert_int_equal(count(page, "\"chip dash2\""), 3 * 8);
-    assert_int_equal(count(page, "\"chip dash3\""), 3 * 2);
-    assert_int_equal(count(page, "\"line strong dash3\""), 3 * 2 * 2); /* lines and names */
-    assert_int_equal(count(page, "…</text>"), 3); /* beside the three lines of the last */
+    assert_int_equal(text_count(page, "\"chip dash0\""), 3 * 8); /* links, table, headings */
+    assert_int_equal(text_count(page, "\"chip dash2\""), 3 * 8);
+    assert_int_equal(text_count(page, "\"chip dash3\""), 3 * 2);
+    assert_int_equal(text_count(page, "\"line strong dash3\""),
+                     3 * 2 * 2);                       /* lines and names */
+    assert_int_equal(text_count(page, "…</text>"), 3); /* beside the three lines of the last */
     assert_non_null(
         strstr(page, "data-chart=\"compare\" role=\"img\" viewBox=\"0 0 960 476\""));
     assert_nested(page);
@@ -381,7 +375,7 @@ static void test_all_text_is_escaped(void **state)
     char *page = page_of(runs, 2);
     assert_null(strstr(page, "<b>&"));
     assert_null(strstr(page, "<i>"));
-    assert_int_equal(count(page, "<script"), 1); /* the page's own */
+    assert_int_equal(text_count(page, "<script"), 1); /* the page's own */
     assert_null(strchr(page, '\x01'));
     assert_non_null(strstr(page, "&lt;b&gt;&amp;&quot;&#39;"));
     assert_non_null(strstr(page, "&lt;script&gt;alert(&#39;no &amp; never&#39;)"));
@@ -405,9 +399,9 @@ static void test_odd_runs_still_make_a_page(void **state)
     odd[4].every_task = true;
     for (size_t i = 0; i < 5; i++) {
         char *page = page_of(&odd[i], 1);
-        assert_true(count(page, "<svg") >= 6);
+        assert_true(text_count(page, "<svg") >= 6);
         assert_true(strlen(page) < 4000000);
-        assert_int_equal(count(page, "is not finished: 25 of 50 rounds"), i == 0);
+        assert_int_equal(text_count(page, "is not finished: 25 of 50 rounds"), i == 0);
         assert_nested(page);
         assert_alone(page);
         free(page);

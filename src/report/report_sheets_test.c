@@ -101,14 +101,6 @@ static char *page_of(const char *run)
     return (char *)text;
 }
 
-static size_t count(const char *text, const char *what)
-{
-    size_t n = 0;
-    for (; (text = strstr(text, what)); text++)
-        n++;
-    return n;
-}
-
 static void test_sheets_are_on_the_page(void **state)
 {
     (void)state;
@@ -116,8 +108,8 @@ static void test_sheets_are_on_the_page(void **state)
     snprintf(run, sizeof run, "%s/few", folder);
     write_run(run, 4, -1, 4);
     char *page = page_of(run);
-    assert_int_equal(count(page, "data-chart=\"sheet\""), 4);
-    assert_int_equal(count(page, "href=\"data:image/png;base64,iVBORw0KGgo"), 4);
+    assert_int_equal(text_count(page, "data-chart=\"sheet\""), 4);
+    assert_int_equal(text_count(page, "href=\"data:image/png;base64,iVBORw0KGgo"), 4);
     assert_non_null(strstr(page, "<h3>Drawings after round 1</h3>"));
     assert_non_null(strstr(page, "<h3>Drawings after task 1</h3><p>Round 2: what the "
                                  "server draws,"));
@@ -134,7 +126,7 @@ static void test_many_sheets_are_thinned_out_evenly(void **state)
     snprintf(run, sizeof run, "%s/many", folder);
     write_run(run, 30, 2, 0);
     char *page = page_of(run);
-    assert_int_equal(count(page, "data-chart=\"sheet\""), 12);
+    assert_int_equal(text_count(page, "data-chart=\"sheet\""), 12);
     assert_non_null(strstr(page, "Drawings after task 2")); /* the last */
     assert_null(strstr(page, "Drawings after round 1<"));
     assert_non_null(strstr(page, "what client 2 draws,"));
@@ -152,7 +144,7 @@ static void test_pictures_that_are_none_are_left_out(void **state)
     assert_int_equal(remove(picture), 0);
     files_write(run, EG_RUN_SHEETS "/round-000002.png", "<script>", 8);
     char *page = page_of(run);
-    assert_int_equal(count(page, "data-chart=\"sheet\""), 2);
+    assert_int_equal(text_count(page, "data-chart=\"sheet\""), 2);
     assert_null(strstr(page, "Drawings after round 1<"));
     assert_null(strstr(page, "Drawings after task 1"));
     free(page);

@@ -66,19 +66,9 @@ static eg_status file_open(const char *path, int *fd, int64_t *size)
 static eg_status file_pread(int fd, const char *path, unsigned char *to, size_t n,
                             int64_t offset)
 {
-    while (n > 0) {
-        ssize_t got = pread(fd, to, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return eg_file_fail(path, "cannot be read");
-        if (got == 0)
-            return eg_fail(EG_EFORMAT, "%s: damaged: it ends too early", path);
-        to += got;
-        n -= (size_t)got;
-        offset += got;
-    }
-    return EG_OK;
+    size_t got;
+    EG_TRY(eg_file_get(fd, path, offset, to, n, &got));
+    return got == n ? EG_OK : eg_fail(EG_EFORMAT, "%s: damaged: it ends too early", path);
 }
 
 /* The bytes of the head; free() *out. */
