@@ -110,6 +110,11 @@ static int main_run(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         if (main_asks_help(argv[i]) && eg_cli_print_verb(name))
             return 0;
+    const char *isa = getenv("ENGRAM_ISA");
+    if (isa && *isa && eg_isa_set(isa) != EG_OK) {
+        fprintf(stderr, "engram: ENGRAM_ISA: %s\n", eg_error());
+        return 2;
+    }
     for (const eg_verb *v = eg_verbs; v->name; v++)
         if (strcmp(v->name, name) == 0)
             return v->run(argc - 1, argv + 1);

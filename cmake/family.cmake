@@ -47,8 +47,9 @@ function(eg_kernels isa)
   target_include_directories(kernels_${isa} PRIVATE src include)
   target_compile_definitions(kernels_${isa} PRIVATE EG_ISA=${isa})
   set(level -O3)
-  if(EG_SANITIZE) # with its checks in them, loops that are unrolled by hand take minutes at -O3
-    set(level -O2)
+  if(EG_SANITIZE) # with its checks in them, loops that are unrolled by hand take minutes at -O3;
+                  # what AddressSanitizer finds too is not checked a second time at every load
+    set(level -O2 -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow)
   endif()
   # Without traps and errno a condition may become a blend; no value changes.
   target_compile_options(kernels_${isa} PRIVATE ${level} -ffp-contract=fast -fno-trapping-math

@@ -103,7 +103,8 @@ double eg_plan_flops(const eg_plan *p);
 size_t eg_plan_bytes(const eg_plan *p); /* the arena */
 
 /* Instruction sets: "plain", "avx2", "avx512". The best one is taken unless a lower one is
- * chosen here, before anything is compiled; EG_ENOTSUP when the machine lacks it. */
+ * chosen here, before anything is compiled; EG_ENOTSUP when the machine lacks it, or the
+ * environment's ENGRAM_ISA, the best one that may be seen, hides it. */
 eg_status eg_isa_set(const char *name);
 const char *eg_isa_name(void);
 

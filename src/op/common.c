@@ -34,6 +34,43 @@ eg_layout eg_elementwise_layout(const eg_plan *p, const eg_node *y, bool keeps_z
     return filled && !keeps_zero ? EG_ROWMAJOR : layout;
 }
 
+eg_node *eg_sample_pair(eg_graph *g, int i, double low, double high,
+                        eg_node *(*f)(eg_graph *, eg_node *, eg_node *))
+{
+    static const struct {
+        eg_shape a, b;
+    } s[] = {
+        {{2, {3, 4}}, {2, {3, 4}}},
+        {{3, {2, 3, 4}}, {2, {3, 1}}}, /* b broadcast */
+        {{0, {0}}, {2, {2, 5}}},       /* a is a scalar */
+    };
+    if (i >= (int)(sizeof s / sizeof *s))
+        return NULL;
+    return f(g, eg_sample_input(g, s[i].a, low, high), eg_sample_input(g, s[i].b, low, high));
+}
+
+eg_node *eg_sample_pool(eg_graph *g, int i, eg_node *(*f)(eg_graph *, eg_node *, eg_window))
+{
+    static const struct {
+        eg_shape x;
+        eg_window win;
+    } s[] = {
+        {{4, {2, 3, 6, 6}}, {.kernel = 2, .stride = 2}},
+        {{4, {1, 18, 5, 7}}, {.kernel = 3, .stride = 2, .padding = 1}},
+        {{4, {2, 2, 5, 4}}, {.kernel = 3, .stride = 1}},
+    };
+    if (i >= (int)(sizeof s / sizeof *s))
+        return NULL;
+    return f(g, eg_sample_input(g, s[i].x, -1, 1), s[i].win);
+}
+
+eg_status eg_emit_one(eg_plan *p, const eg_node *y, eg_status (*run)(const eg_step *),
+                      eg_layout layout)
+{
+    eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
+    return eg_plan_step(p, y, run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+}
+
 static eg_status common_run_unary(const eg_step *s)
 {
     const eg_unary *f = s->args;

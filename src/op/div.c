@@ -22,16 +22,7 @@ static eg_status div_emit(eg_plan *p, const eg_node *y)
 
 static eg_node *div_sample(eg_graph *g, int i)
 {
-    static const struct {
-        eg_shape a, b;
-    } s[] = {
-        {{2, {3, 4}}, {2, {3, 4}}},
-        {{3, {2, 3, 4}}, {2, {3, 1}}}, /* b broadcast */
-        {{0, {0}}, {2, {2, 5}}},       /* a is a scalar */
-    };
-    if (i >= (int)(sizeof s / sizeof *s))
-        return NULL;
-    return eg_div(g, eg_sample_input(g, s[i].a, 0.5, 2), eg_sample_input(g, s[i].b, 0.5, 2));
+    return eg_sample_pair(g, i, 0.5, 2, eg_div);
 }
 
 const eg_op eg_op_div = {.name = "div",

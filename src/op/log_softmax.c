@@ -15,17 +15,8 @@ static eg_node *log_softmax_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int 
 
 static void log_softmax_reference(const eg_node *y, const double *const *in, double *out)
 {
-    int64_t cols = y->shape.dim[y->shape.rank - 1];
-    for (int64_t i = 0; i < eg_shape_size(y->shape) / cols; i++) {
-        const double *x = in[0] + i * cols;
-        double max = x[0], sum = 0, *row = out + i * cols;
-        for (int64_t j = 0; j < cols; j++)
-            max = fmax(max, x[j]);
-        for (int64_t j = 0; j < cols; j++)
-            sum += exp(x[j] - max);
-        for (int64_t j = 0; j < cols; j++)
-            row[j] = x[j] - max - log(sum);
-    }
+    eg_reference_softmax(y, in, out);
+    eg_reference_map(y, out, out, log);
 }
 
 static eg_status log_softmax_run(const eg_step *s)
@@ -38,9 +29,7 @@ static eg_status log_softmax_run(const eg_step *s)
 
 static eg_status log_softmax_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
-             *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    return eg_plan_step(p, y, log_softmax_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_emit_one(p, y, log_softmax_run, EG_ROWMAJOR);
 }
 
 static eg_node *log_softmax_sample(eg_graph *g, int i)

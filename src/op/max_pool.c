@@ -27,22 +27,12 @@ static eg_status max_pool_run(const eg_step *s)
 
 static eg_status max_pool_emit(eg_plan *p, const eg_node *y)
 {
-    eg_layout layout = eg_plan_layout(p, y->in[0]);
-    eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
-    return eg_plan_step(p, y, max_pool_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_emit_one(p, y, max_pool_run, eg_plan_layout(p, y->in[0]));
 }
 
 static eg_node *max_pool_sample(eg_graph *g, int i)
 {
-    static const struct {
-        eg_shape x;
-        eg_window win;
-    } s[] = {
-        {{4, {2, 3, 6, 6}}, {.kernel = 2, .stride = 2}},
-        {{4, {1, 18, 5, 7}}, {.kernel = 3, .stride = 2, .padding = 1}},
-        {{4, {2, 2, 5, 4}}, {.kernel = 3, .stride = 1}},
-    };
-    return i > 2 ? NULL : eg_max_pool(g, eg_sample_input(g, s[i].x, -1, 1), s[i].win);
+    return eg_sample_pool(g, i, eg_max_pool);
 }
 
 const eg_op eg_op_max_pool = {.name = "max_pool",

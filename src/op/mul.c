@@ -21,16 +21,7 @@ static eg_status mul_emit(eg_plan *p, const eg_node *y)
 
 static eg_node *mul_sample(eg_graph *g, int i)
 {
-    static const struct {
-        eg_shape a, b;
-    } s[] = {
-        {{2, {3, 4}}, {2, {3, 4}}},
-        {{3, {2, 3, 4}}, {2, {3, 1}}}, /* b broadcast */
-        {{0, {0}}, {2, {2, 5}}},       /* a is a scalar */
-    };
-    if (i >= (int)(sizeof s / sizeof *s))
-        return NULL;
-    return eg_mul(g, eg_sample_input(g, s[i].a, -1, 1), eg_sample_input(g, s[i].b, -1, 1));
+    return eg_sample_pair(g, i, -1, 1, eg_mul);
 }
 
 const eg_op eg_op_mul = {.name = "mul",

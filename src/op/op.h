@@ -21,12 +21,24 @@ typedef struct eg_op_entry {
 } eg_op_entry;
 extern const eg_op_entry *const eg_ops[];
 
-/* The reference form of y[i] = f(x[i]). */
+/* The reference form of y[i] = f(x[i]); out may be x. */
 void eg_reference_map(const eg_node *y, const double *x, double *out, double (*f)(double));
+/* The reference form of a softmax over the last axis. */
+void eg_reference_softmax(const eg_node *y, const double *const *in, double *out);
+
+/* Samples that ops of one kind share: sample i of f(a, b), two tensors with values in [low,
+ * high] of which one may be broadcast; of f(x, win), windows over an image. NULL: there are no
+ * more. */
+eg_node *eg_sample_pair(eg_graph *g, int i, double low, double high,
+                        eg_node *(*f)(eg_graph *, eg_node *, eg_node *));
+eg_node *eg_sample_pool(eg_graph *g, int i, eg_node *(*f)(eg_graph *, eg_node *, eg_window));
 
 typedef void (*eg_unary)(float *y, const float *x, size_t n);
 typedef void (*eg_binary)(float *y, const float *a, const float *b, size_t n);
 
+/* One step from y's only input to y, both in this layout. */
+eg_status eg_emit_one(eg_plan *p, const eg_node *y, eg_status (*run)(const eg_step *),
+                      eg_layout layout);
 /* One step y = f(x) that keeps x's layout; keeps_zero: f(0) = 0, so filled-up lanes stay zero.
  */
 eg_status eg_emit_unary(eg_plan *p, const eg_node *y, eg_unary f, bool keeps_zero);

@@ -38,9 +38,7 @@ static eg_status row_rstd_run(const eg_step *s)
 
 static eg_status row_rstd_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
-             *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    return eg_plan_step(p, y, row_rstd_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_emit_one(p, y, row_rstd_run, EG_ROWMAJOR);
 }
 
 static eg_node *row_rstd_sample(eg_graph *g, int i)

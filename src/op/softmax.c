@@ -13,7 +13,7 @@ static eg_node *softmax_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
     return eg_mul(g, self, eg_sub(g, dy, dot));
 }
 
-static void softmax_reference(const eg_node *y, const double *const *in, double *out)
+void eg_reference_softmax(const eg_node *y, const double *const *in, double *out)
 {
     int64_t cols = y->shape.dim[y->shape.rank - 1];
     for (int64_t i = 0; i < eg_shape_size(y->shape) / cols; i++) {
@@ -37,9 +37,7 @@ static eg_status softmax_run(const eg_step *s)
 
 static eg_status softmax_emit(eg_plan *p, const eg_node *y)
 {
-    eg_value *x = eg_plan_read(p, y->in[0], EG_ROWMAJOR),
-             *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    return eg_plan_step(p, y, softmax_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_emit_one(p, y, softmax_run, EG_ROWMAJOR);
 }
 
 static eg_node *softmax_sample(eg_graph *g, int i)
@@ -50,7 +48,7 @@ static eg_node *softmax_sample(eg_graph *g, int i)
 
 const eg_op eg_op_softmax = {.name = "softmax",
                              .vjp = softmax_vjp,
-                             .reference = softmax_reference,
+                             .reference = eg_reference_softmax,
                              .emit = softmax_emit,
                              .sample = softmax_sample};
 

@@ -1,5 +1,8 @@
 /* isa.c - which copy of the kernels runs: the best the machine has, or a lower one by wish.
- * SPDX-License-Identifier: Apache-2.0
+ *
+ * The environment's ENGRAM_ISA hides what is better than it, for a whole process and its
+ * children, so that a machine can be tested as one that has less. SPDX-License-Identifier:
+ * Apache-2.0
  */
 #include <engram/graph.h>
 
@@ -7,6 +10,7 @@
 #include "tensor/kernel.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const eg_kernels eg_kernels_plain;
@@ -17,8 +21,38 @@ extern const eg_kernels eg_kernels_avx2, eg_kernels_avx512;
 /* The only setting of the process: chosen before the first plan, then only read. */
 static _Atomic(const eg_kernels *) isa_chosen;
 
+/* The best first. */
+static const eg_kernels *const isa_all[] = {
+#if defined(__x86_64__)
+    &eg_kernels_avx512,
+    &eg_kernels_avx2,
+#endif
+    &eg_kernels_plain,
+};
+
+enum { ISA_N = sizeof isa_all / sizeof *isa_all };
+
+/* Where a name stands in isa_all; ISA_N if nowhere. */
+static int isa_place(const char *name)
+{
+    int i = 0;
+    while (i < ISA_N && strcmp(isa_all[i]->isa, name) != 0)
+        i++;
+    return i;
+}
+
+/* The place of the best set that ENGRAM_ISA lets be seen. */
+static int isa_best_seen(void)
+{
+    const char *seen = getenv("ENGRAM_ISA");
+    int place = seen ? isa_place(seen) : 0;
+    return place < ISA_N ? place : 0;
+}
+
 static bool isa_runs(const char *name)
 {
+    if (isa_place(name) < isa_best_seen())
+        return false;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (strcmp(name, "avx512") == 0)
@@ -30,38 +64,32 @@ static bool isa_runs(const char *name)
     return strcmp(name, "plain") == 0;
 }
 
-static const eg_kernels *const isa_all[] = {
-#if defined(__x86_64__)
-    &eg_kernels_avx512,
-    &eg_kernels_avx2,
-#endif
-    &eg_kernels_plain,
-};
-
-enum { ISA_N = sizeof isa_all / sizeof *isa_all };
-
 const eg_kernels *eg_kernels_get(void)
 {
     const eg_kernels *k = atomic_load(&isa_chosen);
+    if (k)
+        return k;
     for (int i = 0; !k && i < ISA_N; i++)
         if (isa_runs(isa_all[i]->isa))
             k = isa_all[i];
+    if (isa_best_seen() > 0)
+        (void)eg_dnnl_cap(k->isa); /* fails if another thread was first, which did the same */
     atomic_store(&isa_chosen, k);
     return k;
 }
 
 eg_status eg_isa_set(const char *name)
 {
-    for (int i = 0; i < ISA_N; i++) {
-        if (strcmp(isa_all[i]->isa, name) != 0)
-            continue;
-        if (!isa_runs(name))
-            return eg_fail(EG_ENOTSUP, "this machine does not have %s", name);
-        EG_TRY(eg_dnnl_cap(name));
-        atomic_store(&isa_chosen, isa_all[i]);
-        return EG_OK;
-    }
-    return eg_fail(EG_EINVAL, "instruction set '%s' is none of plain, avx2, avx512", name);
+    int place = isa_place(name);
+    if (place == ISA_N)
+        return eg_fail(EG_EINVAL, "instruction set '%s' is none of plain, avx2, avx512", name);
+    if (place < isa_best_seen())
+        return eg_fail(EG_ENOTSUP, "ENGRAM_ISA=%s hides %s", getenv("ENGRAM_ISA"), name);
+    if (!isa_runs(name))
+        return eg_fail(EG_ENOTSUP, "this machine does not have %s", name);
+    EG_TRY(eg_dnnl_cap(name));
+    atomic_store(&isa_chosen, isa_all[place]);
+    return EG_OK;
 }
 
 const char *eg_isa_name(void)

@@ -19,6 +19,8 @@ fails 2 engram train --lr -1
 fails 2 engram train --model nothing
 fails 2 engram train --set depth=1
 fails 2 engram run any.yaml --isa sse9
+ENGRAM_ISA=sse9 fails 2 engram list models
+ENGRAM_ISA=plain fails 1 engram run any.yaml --isa avx2
 fails 1 engram run nofile.yaml | sed 's/in [^ ]*$/in SHARE/'
 
 echo "# did you mean"
