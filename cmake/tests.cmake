@@ -16,7 +16,8 @@ add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 # winograd_batched_test, model_test and golden_generator_test, the same methods and transports in
 # fed_test and cluster_threaded_test.
 set(long_sanitized winograd_test winograd_test_avx2 golden_model_test golden_model_test_avx2
-                   model_test_avx2 generator_test bits_test pretrain_test mpi_test)
+                   model_test_avx2 generator_test bits_test pretrain_test mpi_test cli_test
+                   pairs_test)
 # The longest first, so that no core waits for one of them at the end. ctest learns this by itself,
 # but only in its second run.
 set(long_first fed_test bits_test pairs_test cli_test winograd_test winograd_test_avx2
@@ -104,8 +105,8 @@ endforeach()
 eg_test_isa(golden_model_test plain slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
-if(EG_SANITIZE) # these test scripts of tools/, whatever the build
-  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool)_test.sh$")
+if(EG_SANITIZE) # these test scripts of tools/, and a page's looks, whatever the build
+  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page)_test.sh$")
 endif()
 foreach(script IN LISTS scripts)
   get_filename_component(name ${script} NAME_WE)
