@@ -30,9 +30,22 @@ static pthread_once_t onednn_once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t onednn_cpu_engine; /* made once, then only read */
 static dnnl_status_t onednn_engine_status;
 
+/* Holds the library to the instruction set that was chosen, which it lets be done once. */
+static dnnl_status_t onednn_cap(void)
+{
+    if (!eg_isa_wished())
+        return dnnl_success;
+    const char *isa = eg_isa_name();
+    return dnnl_set_max_cpu_isa(strcmp(isa, "avx512") == 0 ? dnnl_cpu_isa_avx512_core
+                                : strcmp(isa, "avx2") == 0 ? dnnl_cpu_isa_avx2
+                                                           : dnnl_cpu_isa_sse41);
+}
+
 static void onednn_make_engine(void)
 {
-    onednn_engine_status = eg_dnnl_engine_create(&onednn_cpu_engine);
+    onednn_engine_status = onednn_cap();
+    if (onednn_engine_status == dnnl_success)
+        onednn_engine_status = eg_dnnl_engine_create(&onednn_cpu_engine);
 }
 
 static eg_status onednn_check(dnnl_status_t s, const char *what)
@@ -48,14 +61,6 @@ static eg_status onednn_check(dnnl_status_t s, const char *what)
 void eg_dnnl_enter(void)
 {
     omp_set_num_threads(1);
-}
-
-eg_status eg_dnnl_cap(const char *isa)
-{
-    dnnl_cpu_isa_t cap = strcmp(isa, "avx512") == 0 ? dnnl_cpu_isa_avx512_core
-                         : strcmp(isa, "avx2") == 0 ? dnnl_cpu_isa_avx2
-                                                    : dnnl_cpu_isa_sse41;
-    return onednn_check(dnnl_set_max_cpu_isa(cap), "dnnl_set_max_cpu_isa");
 }
 
 eg_status eg_dnnl_open(eg_dnnl **out)

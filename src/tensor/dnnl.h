@@ -39,7 +39,5 @@ eg_status eg_dnnl_open(eg_dnnl **out);
 void eg_dnnl_close(eg_dnnl *d); /* NULL is fine */
 /* Makes this thread's calls single-threaded: OpenMP's setting is not inherited. */
 void eg_dnnl_enter(void);
-/* Caps the instruction set; only before the first primitive. */
-eg_status eg_dnnl_cap(const char *isa);
 
 #endif

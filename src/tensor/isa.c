@@ -6,7 +6,6 @@
  */
 #include <engram/graph.h>
 
-#include "tensor/dnnl.h"
 #include "tensor/kernel.h"
 
 #include <stdatomic.h>
@@ -20,6 +19,7 @@ extern const eg_kernels eg_kernels_avx2, eg_kernels_avx512;
 
 /* The only setting of the process: chosen before the first plan, then only read. */
 static _Atomic(const eg_kernels *) isa_chosen;
+static atomic_bool isa_wished; /* by eg_isa_set */
 
 /* The best first. */
 static const eg_kernels *const isa_all[] = {
@@ -72,8 +72,6 @@ const eg_kernels *eg_kernels_get(void)
     for (int i = 0; !k && i < ISA_N; i++)
         if (isa_runs(isa_all[i]->isa))
             k = isa_all[i];
-    if (isa_best_seen() > 0)
-        (void)eg_dnnl_cap(k->isa); /* fails if another thread was first, which did the same */
     atomic_store(&isa_chosen, k);
     return k;
 }
@@ -87,9 +85,14 @@ eg_status eg_isa_set(const char *name)
         return eg_fail(EG_ENOTSUP, "ENGRAM_ISA=%s hides %s", getenv("ENGRAM_ISA"), name);
     if (!isa_runs(name))
         return eg_fail(EG_ENOTSUP, "this machine does not have %s", name);
-    EG_TRY(eg_dnnl_cap(name));
+    atomic_store(&isa_wished, true);
     atomic_store(&isa_chosen, isa_all[place]);
     return EG_OK;
+}
+
+bool eg_isa_wished(void)
+{
+    return atomic_load(&isa_wished) || isa_best_seen() > 0;
 }
 
 const char *eg_isa_name(void)

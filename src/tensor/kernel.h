@@ -46,5 +46,7 @@ typedef struct eg_kernels {
 
 /* The table of the instruction set in use (eg_isa_set, else the best the machine has). */
 const eg_kernels *eg_kernels_get(void);
+/* Somebody chose it (eg_isa_set, ENGRAM_ISA): other libraries must not take a better one. */
+bool eg_isa_wished(void);
 
 #endif
