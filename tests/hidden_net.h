@@ -1,5 +1,5 @@
-/* hidden_net.h - the network of a test in double: one hidden layer, its gradient by
- * differences. SPDX-License-Identifier: Apache-2.0
+/* hidden_net.h - a network with one hidden layer in double, for tests of losses.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EG_TESTS_HIDDEN_NET_H
 #define EG_TESTS_HIDDEN_NET_H

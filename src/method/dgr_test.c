@@ -1,5 +1,5 @@
-/* dgr_test.c - the loss of new and drawn rows against the same in double; who labels the
- * latter. SPDX-License-Identifier: Apache-2.0
+/* dgr_test.c - the loss of new and drawn rows against the same in double.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "one_client.h"
 
