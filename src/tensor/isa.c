@@ -1,8 +1,8 @@
 /* isa.c - which copy of the kernels runs: the best the machine has, or a lower one by wish.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The environment's ENGRAM_ISA hides what is better than it, for a whole process and its children,
- * so that a machine can be tested as one that has less.
+ * The environment's ENGRAM_ISA hides what is better than it, for a whole process and its
+ * children, so that a machine can be tested as one that has less.
  */
 #include <engram/graph.h>
 
