@@ -4,6 +4,7 @@
 #ifndef EG_REPORT_TABLE_H
 #define EG_REPORT_TABLE_H
 
+#include "io/json.h"
 #include "report/paired.h"
 
 #include <stdio.h>
@@ -56,6 +57,10 @@ void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order,
                  const eg_against *against);
 eg_status eg_grid_json_published(FILE *f, const eg_groups *g, const eg_group *const *order);
 eg_status eg_grid_csv_published(FILE *f, const eg_groups *g, const eg_group *const *order);
+/* Prints an array of n objects; fill makes the i-th. */
+typedef eg_status (*eg_grid_fill_json)(const void *context, size_t i, eg_json *row);
+eg_status eg_grid_json_rows(FILE *f, size_t n, eg_grid_fill_json fill, const void *context);
+eg_json *eg_grid_json_number(double x); /* null if it is not a number */
 /* A text, or ",", and a number, as RFC 4180 has them. */
 void eg_csv_text(FILE *f, const char *text);
 void eg_csv_number(FILE *f, double x);

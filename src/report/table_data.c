@@ -3,7 +3,6 @@
  */
 #include "report/table.h"
 
-#include "io/json.h"
 #include "report/swept.h"
 
 #include <inttypes.h>
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static eg_json *table_number(double x)
+eg_json *eg_grid_json_number(double x)
 {
     return isnan(x) ? eg_json_of_null() : eg_json_of_real(x);
 }
@@ -21,9 +20,9 @@ static eg_status table_json_difference(eg_json *to, const eg_group *group,
                                        const eg_group *other, eg_summary which)
 {
     eg_paired d = eg_group_paired(group, other, which);
-    EG_TRY(eg_json_set(to, "difference", table_number(d.mean)));
-    EG_TRY(eg_json_set(to, "difference_sd", table_number(d.sd)));
-    return eg_json_set(to, "p", table_number(d.p));
+    EG_TRY(eg_json_set(to, "difference", eg_grid_json_number(d.mean)));
+    EG_TRY(eg_json_set(to, "difference_sd", eg_grid_json_number(d.sd)));
+    return eg_json_set(to, "p", eg_grid_json_number(d.p));
 }
 
 /* Whether a value can be better or worse, so that a difference in it says something. */
@@ -43,13 +42,14 @@ static eg_status table_json_values(eg_json *row, const eg_groups *g, const eg_gr
         eg_json *v = eg_json_object();
         eg_status status = v ? EG_OK : EG_ENOMEM;
         if (status == EG_OK)
-            status = eg_json_set(v, "mean", table_number(s.mean));
+            status = eg_json_set(v, "mean", eg_grid_json_number(s.mean));
         if (status == EG_OK)
-            status = eg_json_set(v, "sd", table_number(s.sd));
+            status = eg_json_set(v, "sd", eg_grid_json_number(s.sd));
         if (status == EG_OK && p)
-            status = eg_json_set(v, "published_mean", table_number(p->mean));
+            status = eg_json_set(v, "published_mean", eg_grid_json_number(p->mean));
         if (status == EG_OK && p)
-            status = eg_json_set(v, "published_sd", table_number(p->sd < 0 ? NAN : p->sd));
+            status =
+                eg_json_set(v, "published_sd", eg_grid_json_number(p->sd < 0 ? NAN : p->sd));
         if (status == EG_OK && against && table_differs(which))
             status = table_json_difference(v, group, against, which);
         if (status != EG_OK) {
@@ -119,15 +119,14 @@ static eg_status table_json_row(eg_json *row, const eg_groups *g, const eg_group
     return table_json_values(row, g, group, against);
 }
 
-eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order,
-                       const eg_against *against)
+eg_status eg_grid_json_rows(FILE *f, size_t n, eg_grid_fill_json fill, const void *context)
 {
     char *text = NULL;
     eg_json *all = eg_json_array();
     eg_status status = all ? EG_OK : EG_ENOMEM;
-    for (size_t i = 0; status == EG_OK && i < g->n; i++) {
+    for (size_t i = 0; status == EG_OK && i < n; i++) {
         eg_json *row = eg_json_object();
-        status = row ? table_json_row(row, g, order[i], against->group) : EG_ENOMEM;
+        status = row ? fill(context, i, row) : EG_ENOMEM;
         if (status == EG_OK)
             status = eg_json_add(all, row);
         else
@@ -140,6 +139,24 @@ eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order
     free(text);
     eg_json_free(all);
     return status;
+}
+
+typedef struct table_json {
+    const eg_groups *g;
+    const eg_group *const *order; /* [g->n] */
+    const eg_against *against;
+} table_json;
+
+static eg_status table_json_fill(const void *context, size_t i, eg_json *row)
+{
+    const table_json *t = context;
+    return table_json_row(row, t->g, t->order[i], t->against->group);
+}
+
+eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order,
+                       const eg_against *against)
+{
+    return eg_grid_json_rows(f, g->n, table_json_fill, &(table_json){g, order, against});
 }
 
 /* A text as RFC 4180 has it: in quotes where it must be. */

@@ -3,8 +3,6 @@
  */
 #include "report/table.h"
 
-#include "io/json.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -109,49 +107,31 @@ eg_status eg_grid_fill_published(eg_groups *g, const eg_compare_how *how, eg_gri
     return s;
 }
 
-static eg_json *published_number(double x)
+static eg_status published_object(const void *context, size_t i, eg_json *to)
 {
-    return isnan(x) ? eg_json_of_null() : eg_json_of_real(x);
-}
-
-static eg_status published_object(eg_json *to, const published_row *r)
-{
+    const published_row *r = &((const published_rows *)context)->list[i];
     double sd = r->theirs->sd < 0 ? NAN : r->theirs->sd;
     EG_TRY(eg_json_set(to, "name", eg_json_of_text(r->of->run[0]->start->name)));
     EG_TRY(eg_json_set(to, "label", eg_json_of_text(r->of->run[0]->start->label)));
     EG_TRY(eg_json_set(to, "value", eg_json_of_text(eg_summary_name(r->column->which))));
     EG_TRY(eg_json_set(to, "seeds", eg_json_of_int((int64_t)r->of->n)));
     EG_TRY(eg_json_set(to, "scale", eg_json_of_real(r->of->run[0]->scale)));
-    EG_TRY(eg_json_set(to, "mean", published_number(r->ours.mean)));
-    EG_TRY(eg_json_set(to, "sd", published_number(r->ours.sd)));
-    EG_TRY(eg_json_set(to, "published_mean", published_number(r->theirs->mean)));
-    EG_TRY(eg_json_set(to, "published_sd", published_number(sd)));
-    EG_TRY(eg_json_set(to, "difference", published_number(r->difference)));
-    return eg_json_set(to, "deviations", published_number(r->deviations));
+    EG_TRY(eg_json_set(to, "mean", eg_grid_json_number(r->ours.mean)));
+    EG_TRY(eg_json_set(to, "sd", eg_grid_json_number(r->ours.sd)));
+    EG_TRY(eg_json_set(to, "published_mean", eg_grid_json_number(r->theirs->mean)));
+    EG_TRY(eg_json_set(to, "published_sd", eg_grid_json_number(sd)));
+    EG_TRY(eg_json_set(to, "difference", eg_grid_json_number(r->difference)));
+    return eg_json_set(to, "deviations", eg_grid_json_number(r->deviations));
 }
 
 eg_status eg_grid_json_published(FILE *f, const eg_groups *g, const eg_group *const *order)
 {
-    char *text = NULL;
     published_rows rows = {0};
-    eg_json *all = eg_json_array();
-    eg_status status = all ? published_collect(g, order, &rows) : EG_ENOMEM;
-    for (size_t i = 0; status == EG_OK && i < rows.n; i++) {
-        eg_json *row = eg_json_object();
-        status = row ? published_object(row, &rows.list[i]) : EG_ENOMEM;
-        if (status == EG_OK)
-            status = eg_json_add(all, row);
-        else
-            eg_json_free(row);
-    }
-    if (status == EG_OK)
-        status = eg_json_print(all, 2, &text, NULL);
-    if (status == EG_OK)
-        fputs(text, f);
-    free(text);
+    eg_status s = published_collect(g, order, &rows);
+    if (s == EG_OK)
+        s = eg_grid_json_rows(f, rows.n, published_object, &rows);
     free(rows.list);
-    eg_json_free(all);
-    return status;
+    return s;
 }
 
 eg_status eg_grid_csv_published(FILE *f, const eg_groups *g, const eg_group *const *order)
