@@ -54,7 +54,8 @@ eg_status drawing_load(const drawing_source *source, drawing_images *out)
     const char *name = source->set->component.name;
     eg_table t = {0};
     *out = (drawing_images){0};
-    eg_status s = eg_dataset_load(source->set, NULL, &source->from, source->split, &t);
+    eg_status s =
+        eg_dataset_load(source->set, source->options, &source->from, source->split, &t);
     if (s == EG_OK && source->only >= 0)
         s = drawing_keep(&t, name, source->only);
     if (s == EG_OK && source->channels && source->channels != t.channels)

@@ -10,6 +10,7 @@
 /* Where images come from. */
 typedef struct drawing_source {
     const eg_dataset *set;
+    const void *options; /* of the set; NULL: the usual ones */
     eg_origin from;
     eg_split split;
     int64_t channels; /* grey or colour; 0: as they are */

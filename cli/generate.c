@@ -13,16 +13,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { GENERATE_ROW = 10, GENERATE_ALONE = 64, GENERATE_SCORED = 100 };
+enum { GENERATE_ROW = 10, GENERATE_ALONE = 64, GENERATE_SCORED = 100, GENERATE_SETS = 16 };
 
 /* Any client's: the server's, or those of the first client there is. */
 enum { GENERATE_ANY = -2 };
 
 typedef struct generate_call {
     const char *path, *out, *data;
-    int64_t client, label; /* GENERATE_ANY; label -1: all */
-    int64_t n;             /* 0: as many as are usual */
-    drawing_source source; /* of real images, for scores */
+    int64_t client, label;          /* GENERATE_ANY; label -1: all */
+    int64_t n;                      /* 0: as many as are usual */
+    drawing_source source;          /* of real images, for scores */
+    const char *set[GENERATE_SETS]; /* [n_set] "NAME=VALUE": of that source */
+    size_t n_set;
     bool scores;
 } generate_call;
 
@@ -51,7 +53,11 @@ static int generate_option(generate_call *c, const char *name, const char *value
         return generate_number(name, value, &c->n);
     if (strcmp(name, "--seed") == 0)
         return eg_cli_seed("generate", value, &c->source.from.seed);
-    if (strcmp(name, "--out") == 0)
+    if (strcmp(name, "--set") == 0 && c->n_set == GENERATE_SETS)
+        return eg_cli_usage("generate", "--set can be given %d times", GENERATE_SETS);
+    if (strcmp(name, "--set") == 0)
+        c->set[c->n_set++] = value;
+    else if (strcmp(name, "--out") == 0)
         c->out = value;
     else if (strcmp(name, "--data") == 0)
         c->data = value;
@@ -62,8 +68,8 @@ static int generate_option(generate_call *c, const char *name, const char *value
 
 static int generate_parse(int argc, char **argv, generate_call *c)
 {
-    static const char *const known[] = {"--client", "--class", "--n",       "--seed",
-                                        "--out",    "--data",  "--data-dir"};
+    static const char *const known[] = {"--client", "--class", "--n",        "--seed",
+                                        "--out",    "--data",  "--data-dir", "--set"};
     if (argc < 2 || argv[1][0] == '-')
         return eg_cli_usage("generate", "a run folder or a file is needed");
     c->path = argv[1];
@@ -170,36 +176,80 @@ static eg_status generate_score_row(const generate_call *c, score_judge *judge, 
     return s;
 }
 
-static eg_status generate_score(const generate_call *c, eg_exhibits *x,
-                                const generate_row *rows, int64_t n)
+/* What the file has learned from, or --data: with the options it was learned with, and those
+ * of --set. *self is free()d by the caller. */
+static eg_status generate_source(const generate_call *c, const eg_exhibits *x,
+                                 drawing_source *source, void **self)
 {
     const char *data = c->data ? c->data : eg_exhibits_note(x, "data");
-    drawing_source source = c->source;
-    score_judge *judge;
-    eg_generator *m;
-    double accuracy = 0;
-    EG_TRY(eg_exhibits_show(x, 0, &m));
+    const char *options = c->data ? NULL : eg_exhibits_note(x, "data_options");
     if (!data)
         return eg_fail(EG_ENOENT,
                        "the file does not say what it has learned: --data NAME does");
-    source.set = eg_dataset_find(data);
-    if (!source.set)
+    source->set = eg_dataset_find(data);
+    if (!source->set)
         return EG_ENOENT;
+    EG_TRY(eg_component_new(&source->set->component, self));
+    source->options = *self;
+    const eg_opt *opts = source->set->component.opts;
+    eg_status s = options && *options ? eg_opts_set_text(opts, *self, options) : EG_OK;
+    for (size_t i = 0; i < c->n_set && s == EG_OK; i++)
+        s = eg_opts_set_text(opts, *self, c->set[i]);
+    return eg_blame(s, "%s", data);
+}
+
+/* That every row has a class, which there are real images of. */
+static eg_status generate_check(const generate_row *rows, int64_t n, int64_t classes)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (rows[i].label < 0)
+            return eg_fail(EG_EINVAL,
+                           "a generator of all classes together has no class to score");
+        if (rows[i].label >= classes)
+            return eg_fail(EG_ENOENT,
+                           "class %lld was drawn, but the real images have classes 0 to %lld",
+                           (long long)rows[i].label, (long long)classes - 1);
+    }
+    return EG_OK;
+}
+
+static eg_status generate_score_rows(const generate_call *c, score_judge *judge, eg_exhibits *x,
+                                     const generate_row *rows, int64_t n)
+{
+    eg_generator *m;
+    for (int64_t i = 0; i < n; i++) {
+        EG_TRY(eg_exhibits_show(x, rows[i].drawer, &m));
+        EG_TRY(generate_score_row(c, judge, m, &rows[i], i));
+    }
+    return EG_OK;
+}
+
+static eg_status generate_score(const generate_call *c, eg_exhibits *x,
+                                const generate_row *rows, int64_t n)
+{
+    drawing_source source = c->source;
+    score_judge *judge = NULL;
+    void *self = NULL;
+    eg_generator *m;
+    double accuracy = 0;
+    EG_TRY(eg_exhibits_show(x, 0, &m));
     source.channels = m->channels, source.side = m->height;
-    EG_TRY(score_judge_new(&source, &judge, &accuracy));
-    printf("a cnn-small that is right on %.1f %% of the test images of %s, on %d drawings of\n"
-           "each class: how many it takes for that class, and how far they are from real ones\n"
-           "(Frechet distance in its hidden units; beside it that of real test images)\n\n",
-           100 * accuracy, source.set->component.name, GENERATE_SCORED);
-    eg_status s = EG_OK;
-    for (int64_t i = 0; i < n && s == EG_OK; i++) {
-        s = eg_exhibits_show(x, rows[i].drawer, &m);
-        if (s == EG_OK && rows[i].label < 0)
-            s = eg_fail(EG_EINVAL, "a generator of all classes together has no class to score");
-        if (s == EG_OK)
-            s = generate_score_row(c, judge, m, &rows[i], i);
+    eg_status s = generate_source(c, x, &source, &self);
+    if (s == EG_OK)
+        s = score_judge_new(&source, &judge, &accuracy);
+    if (s == EG_OK)
+        s = generate_check(rows, n, score_judge_classes(judge));
+    if (s == EG_OK) {
+        printf(
+            "a cnn-small that is right on %.1f %% of the test images of %s, on %d drawings of\n"
+            "each class: how many it takes for that class, and how far they are from real "
+            "ones\n"
+            "(Frechet distance in its hidden units; beside it that of real test images)\n\n",
+            100 * accuracy, source.set->component.name, GENERATE_SCORED);
+        s = generate_score_rows(c, judge, x, rows, n);
     }
     score_judge_free(judge);
+    free(self);
     return s;
 }
 

@@ -114,6 +114,11 @@ void score_judge_free(score_judge *j)
     free(j);
 }
 
+int64_t score_judge_classes(const score_judge *j)
+{
+    return j->train.classes;
+}
+
 /* Features [n, d] of the images of a class, at most so many; *n is how many there are. */
 static eg_status score_features(score_judge *j, const drawing_images *of, int64_t label,
                                 int64_t most, float **out, int64_t *n)

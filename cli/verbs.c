@@ -118,6 +118,7 @@ const eg_verb eg_verbs[] = {
      "  --seed N          of the noise they are made of (0)\n"
      "  --score           what a cnn-small makes of them that has learned the real images\n"
      "  --data NAME       of --score: where those come from (what the file says)\n"
+     "  --set KEY=VALUE   of --score: an option of that data set: classes=26\n"
      "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"},
     {"bench", eg_verb_bench,
      "engram bench [--peer torch] [options]\n"

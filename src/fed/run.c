@@ -257,13 +257,17 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
 /* What the parts draw with, written if there is anything. */
 static eg_status run_exhibit(eg_federation *f, eg_gallery *g)
 {
-    char seed[24];
+    char seed[24], options[4 * EG_OPT_TEXT_SIZE] = "";
     EG_TRY(eg_chain_exhibit(&f->chain, &f->server, g));
     if (eg_gallery_n(g) == 0)
         return EG_OK;
     snprintf(seed, sizeof seed, "%" PRIu64, f->seed);
-    const eg_stored_note notes[] = {{"seed", seed}, {"data", f->e->sets[0]->component.name}};
-    return eg_gallery_save(g, notes, f->e->n_sources == 1 ? 2 : 1);
+    const eg_component *set = &f->e->sets[0]->component;
+    if (eg_opts_print_text(set->opts, f->e->set_options[0], sizeof options, options) != EG_OK)
+        options[0] = 0; /* too long a path is no reason to lose a run */
+    const eg_stored_note notes[] = {
+        {"seed", seed}, {"data", set->name}, {"data_options", options}};
+    return eg_gallery_save(g, notes, f->e->n_sources == 1 ? 3 : 1);
 }
 
 static eg_status run_finish(eg_federation *f)

@@ -41,6 +41,12 @@ drawings at_tasks
 drawings each --sheets 1
 drawings never --sheets none
 engram generate at_tasks/drawn-* --out run.png --n 8
+echo "scored by the data as the run had it, four classes; with more of them if told so"
+sed 's/size: 8/size: 16/; s/classes: 4/first: 20, classes: 4/' run.yaml >larger.yaml
+engram run larger.yaml --quiet --out larger >/dev/null
+scored() { engram generate larger/drawn-* --score "$@" | sed -En 's/^ *(class [0-9]+).*/\1/p'; }
+scored
+scored --set classes=10 --class 3
 
 echo "what cannot be drawn:"
 fails 2 engram run run.yaml --sheets 0
@@ -52,6 +58,8 @@ fails 1 engram generate nowhere.safetensors --out x.png
 fails 1 engram generate g.safetensors --class 4 --out x.png
 fails 1 engram generate g.safetensors --client 0 --out x.png
 fails 1 engram generate all.safetensors --data nothing --score
+fails 1 engram generate larger/drawn-* --score --set classes=2 --class 3
+fails 1 engram generate larger/drawn-* --score --set colour=red
 mkdir run
 fails 1 engram generate run --out x.png
 fails 2 engram train --generator wgan-gb
