@@ -64,5 +64,7 @@ int eg_cli_seed(const char *verb, const char *text, uint64_t *out);
 
 /* Sets an option of a component by KEY=VALUE. 0, or 2 after saying what is wrong. */
 int eg_cli_set_option(const char *verb, const eg_component *of, void *self, const char *pair);
+/* The same, for options that can be judged only later: EG_EINVAL. */
+eg_status eg_cli_set_pair(const eg_component *of, void *self, const char *pair);
 
 #endif

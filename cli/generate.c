@@ -191,11 +191,12 @@ static eg_status generate_source(const generate_call *c, const eg_exhibits *x,
         return EG_ENOENT;
     EG_TRY(eg_component_new(&source->set->component, self));
     source->options = *self;
-    const eg_opt *opts = source->set->component.opts;
-    eg_status s = options && *options ? eg_opts_set_text(opts, *self, options) : EG_OK;
-    for (size_t i = 0; i < c->n_set && s == EG_OK; i++)
-        s = eg_opts_set_text(opts, *self, c->set[i]);
-    return eg_blame(s, "%s", data);
+    if (options)
+        EG_TRY(eg_blame(eg_opts_set_text(source->set->component.opts, *self, options), "%s",
+                        data));
+    for (size_t i = 0; i < c->n_set; i++)
+        EG_TRY(eg_cli_set_pair(&source->set->component, *self, c->set[i]));
+    return EG_OK;
 }
 
 /* That every row has a class, which there are real images of. */
@@ -224,6 +225,14 @@ static eg_status generate_score_rows(const generate_call *c, score_judge *judge,
     return EG_OK;
 }
 
+static void generate_score_head(double accuracy, const char *data)
+{
+    printf("a cnn-small that is right on %.1f %% of the test images of %s, on %d drawings of\n"
+           "each class: how many it takes for that class, and how far they are from real ones\n"
+           "(Frechet distance in its hidden units; beside it that of real test images)\n\n",
+           100 * accuracy, data, GENERATE_SCORED);
+}
+
 static eg_status generate_score(const generate_call *c, eg_exhibits *x,
                                 const generate_row *rows, int64_t n)
 {
@@ -240,12 +249,7 @@ static eg_status generate_score(const generate_call *c, eg_exhibits *x,
     if (s == EG_OK)
         s = generate_check(rows, n, score_judge_classes(judge));
     if (s == EG_OK) {
-        printf(
-            "a cnn-small that is right on %.1f %% of the test images of %s, on %d drawings of\n"
-            "each class: how many it takes for that class, and how far they are from real "
-            "ones\n"
-            "(Frechet distance in its hidden units; beside it that of real test images)\n\n",
-            100 * accuracy, source.set->component.name, GENERATE_SCORED);
+        generate_score_head(accuracy, source.set->component.name);
         s = generate_score_rows(c, judge, x, rows, n);
     }
     score_judge_free(judge);

@@ -77,17 +77,20 @@ int eg_cli_seed(const char *verb, const char *text, uint64_t *out)
     return 0;
 }
 
-int eg_cli_set_option(const char *verb, const eg_component *of, void *self, const char *pair)
+eg_status eg_cli_set_pair(const eg_component *of, void *self, const char *pair)
 {
     const char *equals = strchr(pair, '=');
     char key[64];
     if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof key)
-        return eg_cli_usage(verb, "--set wants KEY=VALUE, not '%s'", pair);
+        return eg_fail(EG_EINVAL, "--set wants KEY=VALUE, not '%s'", pair);
     memcpy(key, pair, (size_t)(equals - pair));
     key[equals - pair] = 0;
-    if (eg_opts_set(of->opts, self, key, equals + 1) != EG_OK)
-        return eg_cli_usage(verb, "%s: %s", of->name, eg_error());
-    return 0;
+    return eg_blame(eg_opts_set(of->opts, self, key, equals + 1), "%s", of->name);
+}
+
+int eg_cli_set_option(const char *verb, const eg_component *of, void *self, const char *pair)
+{
+    return eg_cli_set_pair(of, self, pair) == EG_OK ? 0 : eg_cli_usage(verb, "%s", eg_error());
 }
 
 static bool main_asks_help(const char *word)
