@@ -87,6 +87,9 @@ class Scenario:
             if self.integer("angles", -1) >= 0:
                 r = Rng(self.integer("angles", -1), NOBODY, t, TASKS)
             angle = r.uniform(0, float(self.o.get("degrees", 180)))
+            if self.o.get("turns"):
+                lists = self.o["turns"].strip('"').split(";")
+                angle = float(lists[self.seed % len(lists)].split()[t])
             return [0, "rotate", 0.0 if plain else angle, (0, 0), classes]
         if plain:
             return [0, "none", 0.0, (0, 0), classes]

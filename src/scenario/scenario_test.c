@@ -155,6 +155,32 @@ static void test_seeds_may_share_their_angles(void **state)
     eg_labels_free(&l);
 }
 
+static void test_angles_may_be_given_for_every_seed(void **state)
+{
+    (void)state;
+    const double want[2][3] = {{35.5, 0, 90}, {-171, 1e1, 360}};
+    eg_labels l = fixture_labels(10, 50, 1);
+    eg_scenario *s;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        assert_ok(fixture_new("kind=domain_rotation tasks=3 turns=35.5,0,90;-171,1e1,360", seed,
+                              &l, &s));
+        for (int64_t t = 0; t < 3; t++)
+            assert_near(eg_scenario_task(s, t)->angle, want[seed % 2][t], 0);
+        eg_scenario_free(s);
+    }
+    assert_fails(fixture_new("kind=domain_rotation tasks=3 turns=1,2,3;1,2", 1, &l, &s),
+                 EG_EINVAL, "turns: 2 angles for seed 1, but 3 tasks");
+    assert_fails(fixture_new("kind=domain_rotation tasks=2 turns=1,2,3", 0, &l, &s), EG_EINVAL,
+                 "turns: 3 angles for seed 0, but 2 tasks");
+    assert_fails(fixture_new("kind=domain_rotation tasks=2 turns=1,2;", 1, &l, &s), EG_EINVAL,
+                 "turns: 0 angles for seed 1, but 2 tasks");
+    assert_fails(fixture_new("kind=domain_rotation tasks=2 turns=1,left", 0, &l, &s), EG_EINVAL,
+                 "turns: 'left' is no angle from -360 to 360");
+    assert_fails(fixture_new("kind=domain_rotation tasks=2 turns=nan,361", 0, &l, &s),
+                 EG_EINVAL, "turns: 'nan' is no angle from -360 to 360");
+    eg_labels_free(&l);
+}
+
 /* Whether two scenarios give client c the same samples in its stage. */
 static bool same_stage(const eg_scenario *a, const eg_scenario *b, int64_t c, int64_t stage)
 {
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_test_sets_hold_the_classes_of_their_task),
         cmocka_unit_test(test_warps_are_drawn_for_each_task),
         cmocka_unit_test(test_seeds_may_share_their_angles),
+        cmocka_unit_test(test_angles_may_be_given_for_every_seed),
         cmocka_unit_test(test_seeds_may_share_their_split_but_not_who_takes_part),
         cmocka_unit_test(test_bad_settings_and_labels_are_one_sentence),
     };
