@@ -105,6 +105,15 @@ static inline const eg_bundle *one_client_kept(const one_client *o, const char *
     return record;
 }
 
+/* What the last turn noted under this name; NaN: nothing. */
+static inline double one_client_noted(const one_client *o, const char *name)
+{
+    for (size_t i = 0; i < o->reply.n_notes; i++)
+        if (strcmp(o->reply.notes[i].name, name) == 0)
+            return o->reply.notes[i].value;
+    return NAN;
+}
+
 /* Classes met before this round, as the server tells them; free() it. */
 static inline uint8_t *one_client_met(const one_client *o, int64_t id)
 {

@@ -277,14 +277,6 @@ static void test_the_gradient_is_that_of_equation_2(void **state)
 
 /* --- What a client keeps, and when it trains generators. */
 
-static double noted(const one_client *o, const char *name)
-{
-    for (size_t i = 0; i < o->reply.n_notes; i++)
-        if (strcmp(o->reply.notes[i].name, name) == 0)
-            return o->reply.notes[i].value;
-    return -1;
-}
-
 static void test_generators_are_trained_when_they_are_needed(void **state)
 {
     (void)state;
@@ -301,10 +293,10 @@ static void test_generators_are_trained_when_they_are_needed(void **state)
         one_client o;
         one_client_open(&o, TEXT, cases[i].set);
         one_client_train(&o);
-        assert_near(noted(&o, "class_replay.updates"), i == 3 ? 1 : 2, 0);
-        assert_near(noted(&o, "class_replay.drawn"), 0, 0);
+        assert_near(one_client_noted(&o, "class_replay.updates"), i == 3 ? 1 : 2, 0);
+        assert_near(one_client_noted(&o, "class_replay.drawn"), 0, 0);
         one_client_train(&o);
-        assert_near(noted(&o, "class_replay.updates"), cases[i].second, 0);
+        assert_near(one_client_noted(&o, "class_replay.updates"), cases[i].second, 0);
         one_client_close(&o);
     }
 }
@@ -374,8 +366,8 @@ static void test_a_generator_that_diverges_is_said_and_stays_as_it_was(void **st
                                     "class_replay.1.critic.steps", &steps));
     spoil(&o, 1, "critic.param", 1e30f);
     one_client_train(&o);
-    assert_near(noted(&o, "class_replay.diverged"), 1, 0);
-    assert_near(noted(&o, "class_replay.updates"), 1, 0);
+    assert_near(one_client_noted(&o, "class_replay.diverged"), 1, 0);
+    assert_near(one_client_noted(&o, "class_replay.updates"), 1, 0);
     double after;
     assert_true(eg_bundle_scalar_of(one_client_kept(&o, "class_replay.1"),
                                     "class_replay.1.critic.steps", &after));
@@ -394,8 +386,8 @@ static void test_broken_generators_are_said_and_survived(void **state)
     spoil(&o, 0, "generator.param", NAN);
     spoil(&o, 1, "generator.param", NAN);
     one_client_train(&o); /* the second task: drawings of the first are wanted */
-    assert_near(noted(&o, "class_replay.drawn"), 0, 0);
-    assert_near(noted(&o, "class_replay.refused"), 2, 0);
+    assert_near(one_client_noted(&o, "class_replay.drawn"), 0, 0);
+    assert_near(one_client_noted(&o, "class_replay.refused"), 2, 0);
     check_is_finite(&o);
     one_client_close(&o);
 }

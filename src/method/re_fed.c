@@ -18,6 +18,8 @@
 #include "base/base.h"
 #include "memory/choice.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +32,7 @@ typedef enum re_fed_policy {
 } re_fed_policy;
 
 enum { RE_FED_CHOICE, RE_FED_CUT, RE_FED_ORDER }; /* its draws */
+enum { RE_FED_SHARES = 20 }; /* of so many classes at most each one's share is noted */
 
 typedef struct re_fed {
     int64_t size, epochs, every;
@@ -126,7 +129,22 @@ static int64_t re_fed_room(const re_fed *r, const eg_client *c)
     return c->view.n < r->size ? r->size - c->view.n : 0;
 }
 
-/* Orders candidates [n] by the personalised model's scores, or by their losses. */
+/* Notes the mean score of what is offered, and of the first `room` in this order. Scores are
+ * negated where the lowest are wanted. */
+static eg_status re_fed_note_scores(eg_client *c, const double *scores, const int64_t *order,
+                                    int64_t n, int64_t room)
+{
+    double offered = 0, cached = 0;
+    for (int64_t i = 0; i < n; i++) {
+        offered += fabs(scores[order[i]]);
+        cached += i < room ? fabs(scores[order[i]]) : 0;
+    }
+    EG_TRY(eg_client_note(c, "re_fed.score offered", offered / (double)n));
+    return eg_client_note(c, "re_fed.score cached", cached / (double)room);
+}
+
+/* Orders candidates [n], more than there is room for, by the personalised model's scores, or by
+ * their losses. */
 static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sample *candidates,
                                      int64_t n, int64_t *order)
 {
@@ -150,6 +168,8 @@ static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sam
     }
     if (s == EG_OK)
         s = eg_choose_highest(scores, n, order);
+    if (s == EG_OK)
+        s = re_fed_note_scores(c, scores, order, n, re_fed_room(r, c));
     free(scores);
     free(losses);
     return s;
@@ -202,6 +222,52 @@ static eg_status re_fed_order(re_fed_client *r, eg_client *c, const eg_sample *c
                : re_fed_order_scores(&r->is, c, candidates, n, order);
 }
 
+/* Of how many equally frequent classes samples would be as mixed as these: e to the entropy of
+ * the shares, counts [n] of a total. */
+static double re_fed_mixture(const int64_t *counts, int64_t n, int64_t total)
+{
+    double entropy = 0;
+    for (int64_t k = 0; k < n; k++) {
+        double share = (double)counts[k] / (double)total;
+        entropy -= share > 0 ? share * log(share) : 0;
+    }
+    return exp(entropy);
+}
+
+/* Notes whether the cache crowds: how many classes are offered, how many are in it, and each
+ * one's share. order [kept] are the candidates [n] that are cached. */
+static eg_status re_fed_note_classes(eg_client *c, const eg_sample *candidates, int64_t n,
+                                     const int64_t *order, int64_t kept)
+{
+    const eg_net_spec *net = eg_net_spec_of(c->net);
+    int64_t n_classes = c->n_classes / eg_train_fan(c->train), *counts;
+    size_t sample = (size_t)(net->channels * net->height * net->width);
+    float *x;
+    EG_TRY(eg_alloc((size_t)(2 * n_classes), sizeof *counts, &counts));
+    eg_status s = eg_alloc(sample + (size_t)n, sizeof *x, &x);
+    if (s != EG_OK)
+        goto done;
+    float *labels = x + sample;
+    int64_t *cached = counts + n_classes;
+    re_fed_labels(c, candidates, n, x, labels);
+    for (int64_t i = 0; i < n; i++)
+        counts[(int64_t)labels[i] / eg_train_fan(c->train)]++;
+    for (int64_t i = 0; i < kept; i++)
+        cached[(int64_t)labels[order[i]] / eg_train_fan(c->train)]++;
+    s = eg_client_note(c, "re_fed.classes offered", re_fed_mixture(counts, n_classes, n));
+    if (s == EG_OK)
+        s = eg_client_note(c, "re_fed.classes cached", re_fed_mixture(cached, n_classes, kept));
+    for (int64_t k = 0; k < n_classes && n_classes <= RE_FED_SHARES && s == EG_OK; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "re_fed.share of class %lld", (long long)k);
+        s = eg_client_note(c, name, (double)cached[k] / (double)kept);
+    }
+done:
+    free(counts);
+    free(x);
+    return s;
+}
+
 /* Ranks what the client has from before this stage, and caches the best. */
 static eg_status re_fed_rank(re_fed_client *r, eg_client *c)
 {
@@ -216,6 +282,8 @@ static eg_status re_fed_rank(re_fed_client *r, eg_client *c)
     eg_status s = eg_alloc((size_t)n, sizeof *order, &order);
     if (s == EG_OK)
         s = re_fed_order(r, c, candidates, n, order, &kept);
+    if (s == EG_OK && kept > 0)
+        s = re_fed_note_classes(c, candidates, n, order, kept);
     if (s == EG_OK)
         s = eg_alloc((size_t)kept, sizeof *cache, &cache);
     if (s == EG_OK) {

@@ -160,11 +160,11 @@ static void test_the_cache_comes_from_what_was_not_cut(void **state)
     one_client_close(&k);
 }
 
-/* The order of stage 0's samples when stage 1 begins, worked out with the parts' tools. */
+/* The order of stage 0's samples when stage 1 begins, and the scores [100] that make it, worked
+ * out with the parts' tools. */
 static void expected(one_client *k, const char *policy, int emphasis, const eg_sample *all,
-                     int64_t *order)
+                     int64_t *order, double *scores)
 {
-    double scores[100] = {0};
     float losses[100];
     eg_params_init(eg_net_params(k->net), 3, k->c->param, k->c->state);
     if (strcmp(policy, "loss") == 0) {
@@ -200,15 +200,48 @@ static void test_the_highest_scores_are_cached(void **state)
         one_client k;
         eg_sample cache[MOST] = {{0}}, all[100] = {{0}};
         int64_t order[100];
+        double scores[100] = {0}, cached = 0, offered = 0;
         one_client_open(&k, base_text, cases[i].set);
         one_client_samples(&k, 0, 100, all);
         eg_cursor_seek(k.cursor, 2);
         assert_int_equal(round_and_cache(&k, 0, cache), 50);
-        expected(&k, cases[i].policy, cases[i].emphasis, all, order);
+        expected(&k, cases[i].policy, cases[i].emphasis, all, order, scores);
         for (int j = 0; j < 50; j++)
             assert_int_equal(cache[j].id, all[order[j]].id);
+        for (int j = 0; j < 100; j++) {
+            offered += fabs(scores[order[j]]) / 100;
+            cached += j < 50 ? fabs(scores[order[j]]) / 50 : 0;
+        }
+        assert_near(one_client_noted(&k, "re_fed.score offered"), offered, 1e-9 * offered);
+        assert_near(one_client_noted(&k, "re_fed.score cached"), cached, 1e-9 * cached);
         one_client_close(&k);
     }
+}
+
+/* With three tasks behind it the cache is of six classes, sample i of class i mod 8. */
+static void test_it_is_noted_which_classes_crowd_the_cache(void **state)
+{
+    (void)state;
+    one_client k;
+    eg_sample cache[MOST] = {{0}};
+    double shares[8] = {0}, product = 1;
+    one_client_open(&k, base_text, "re-fed.policy=loss");
+    assert_int_equal(round_and_cache(&k, 0, cache), 0);
+    assert_true(isnan(one_client_noted(&k, "re_fed.classes cached"))); /* nothing is ranked */
+    eg_cursor_seek(k.cursor, 6);
+    assert_int_equal(round_and_cache(&k, 0, cache), 50);
+    for (int i = 0; i < 50; i++)
+        shares[cache[i].id % 8] += 1.0 / 50;
+    for (int i = 0; i < 8; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "re_fed.share of class %d", i);
+        assert_near(one_client_noted(&k, name), shares[i], 1e-12);
+        product *= pow(shares[i] > 0 ? shares[i] : 1, -shares[i]);
+    }
+    assert_near(one_client_noted(&k, "re_fed.classes cached"), product, 1e-9);
+    assert_near(one_client_noted(&k, "re_fed.classes offered"), 6, 0.1);
+    assert_true(product < 5.9);
+    one_client_close(&k);
 }
 
 /* Stops a run after a number of rounds. */
@@ -399,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_more_new_samples_than_room_leave_no_cache_and_are_cut),
         cmocka_unit_test(test_the_cache_comes_from_what_was_not_cut),
         cmocka_unit_test(test_the_highest_scores_are_cached),
+        cmocka_unit_test(test_it_is_noted_which_classes_crowd_the_cache),
         cmocka_unit_test(test_policies_and_pairs_repeat_share_work_and_resume),
         cmocka_unit_test(test_every_option_changes_a_result),
         cmocka_unit_test(test_the_personalised_model_follows_the_schedule),
