@@ -168,8 +168,14 @@ typedef enum eg_form {
 eg_status eg_client_gradient(eg_client *c, const eg_point *at, eg_form form,
                              const eg_rows *rows, const float **out);
 
-/* The same, in training form at the client's model, of up to n rows drawn from its memory; *out
- * is NULL while it is empty. `draw` tells a part's draws of one batch apart. */
+/* The same in training form, with the squared norm of each row's own gradient in eval form,
+ * norms [n]. A network without dropout and batch norm, whose forms are one, makes both in one
+ * pass. In training form statistics move after the norms are taken. */
+eg_status eg_client_gradient_norms(eg_client *c, const eg_point *at, const eg_rows *rows,
+                                   float *norms, const float **out);
+
+/* A gradient in training form at the client's model, of up to n rows drawn from its memory;
+ * *out is NULL while it is empty. `draw` tells a part's draws of one batch apart. */
 eg_status eg_client_replay_gradient(eg_client *c, int64_t n, uint32_t draw, const float **out);
 
 /* What the network makes of rows in eval form; what is NULL is not computed. The work is cut

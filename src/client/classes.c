@@ -51,7 +51,7 @@ static eg_node *classes_temper(const eg_worker *w, eg_graph *g, eg_node *logits)
 eg_node *eg_worker_judged(const eg_worker *w, eg_graph *g, eg_node *logits)
 {
     if (w->e->train.classes != EG_CLASSES_ALL && eg_graph_status(g) == EG_OK)
-        logits = eg_add(g, logits, eg_input(g, "mask", eg_node_shape(logits)));
+        logits = eg_add(g, logits, eg_worker_input(g, "mask", eg_node_shape(logits)));
     return classes_temper(w, g, logits);
 }
 
@@ -60,9 +60,8 @@ eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits)
     eg_worker *w = c->worker;
     if (w->e->train.classes == EG_CLASSES_ALL)
         return classes_temper(w, g, logits);
-    if (!w->counted)
-        w->counted = eg_input(g, "counted", eg_dims(c->n_classes));
-    return classes_temper(w, g, eg_add(g, logits, w->counted));
+    eg_node *counted = eg_worker_input(g, "counted", eg_dims(c->n_classes));
+    return classes_temper(w, g, eg_add(g, logits, counted));
 }
 
 /* Sets what is added to all outputs of a class. row: [n_classes] */

@@ -4,23 +4,35 @@
 #include "client/classes.h"
 #include "client/outputs.h"
 
+#include "tensor/graph.h"
+
 #include <engram/op.h>
 
 #include <string.h>
 
 enum { NETWORK_PLANS = 4 };
 
-static eg_node *network_logits(eg_worker *w, eg_graph *g, int64_t batch)
+eg_node *eg_worker_input(eg_graph *g, const char *name, eg_shape shape)
+{
+    eg_node *there = eg_find_input(g, name);
+    return there ? there : eg_input(g, name, shape);
+}
+
+static eg_node *network_input(const eg_worker *w, eg_graph *g, int64_t batch)
 {
     const eg_feed *f = w->feed;
-    eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
+    return eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
+}
+
+static eg_node *network_logits(eg_worker *w, eg_graph *g, eg_node *x)
+{
     w->client.features = eg_net_features(w->net, g, x);
     return eg_outputs_record(w, g, w->client.features, EG_OUTPUTS_OPEN);
 }
 
 eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch)
 {
-    eg_node *logits = network_logits(w, g, batch);
+    eg_node *logits = network_logits(w, g, network_input(w, g, batch));
     eg_output(g, "logits", logits);
     return eg_cross_entropy(g, eg_worker_judged(w, g, logits),
                             eg_input(g, "labels", eg_dims(batch)), NULL);
@@ -43,21 +55,52 @@ static void network_record_eval(void *context, eg_graph *g, int64_t batch)
     network_record_gradient(context, g, batch, EG_EVAL_FORM);
 }
 
+/* The labels of the rows as one-hot [batch, classes]. */
+static eg_node *network_truth(const eg_worker *w, eg_graph *g, int64_t batch)
+{
+    return eg_one_hot(g, eg_input(g, "labels", eg_dims(batch)), w->client.n_classes);
+}
+
+/* Keeps the norms of the rows' own gradients, of losses [batch]. The table is the net's own:
+ * recording hands out what is in it already. */
+static void network_keep_norms(const eg_worker *w, eg_graph *g, eg_node *losses)
+{
+    eg_params *table = (eg_params *)(uintptr_t)eg_net_params(w->net);
+    eg_output(g, "norms", eg_sample_norms(g, losses, table));
+}
+
 /* Records the outputs of a look; the gradient's norms cost a backward pass. */
 static void network_record_look(eg_worker *w, eg_graph *g, int64_t batch, bool norms)
 {
-    int64_t classes = w->client.n_classes;
     eg_graph_set_training(g, false);
-    eg_node *truth = eg_one_hot(g, eg_input(g, "labels", eg_dims(batch)), classes);
-    eg_node *logits = network_logits(w, g, batch);
+    eg_node *truth = network_truth(w, g, batch);
+    eg_node *logits = network_logits(w, g, network_input(w, g, batch));
     eg_node *losses = eg_cross_entropies(g, eg_worker_judged(w, g, logits), truth);
     eg_output(g, "features", w->client.features);
     eg_output(g, "logits", logits);
     eg_output(g, "losses", losses);
     w->client.features = NULL;
-    if (norms) /* the net's own table; recording hands out what is in it already */
-        eg_output(g, "norms",
-                  eg_sample_norms(g, losses, (eg_params *)(uintptr_t)eg_net_params(w->net)));
+    if (norms)
+        network_keep_norms(w, g, losses);
+}
+
+/* Records the norms of a look, then the gradient of the rows' total loss in training form. Both
+ * begin as the same sum, so a network whose forms are one, without dropout and batch norm, has
+ * the same nodes in both: one pass gives them. Statistics move behind the norms. */
+static void network_record_both(void *context, eg_graph *g, int64_t batch)
+{
+    eg_worker *w = context;
+    eg_node *x = network_input(w, g, batch), *truth = network_truth(w, g, batch);
+    for (int training = 0; training < 2; training++) {
+        eg_graph_set_training(g, training);
+        eg_node *logits = network_logits(w, g, x);
+        eg_node *losses = eg_cross_entropies(g, eg_worker_judged(w, g, logits), truth);
+        if (training)
+            eg_net_backward(w->net, g, losses);
+        else
+            network_keep_norms(w, g, losses);
+    }
+    w->client.features = NULL;
 }
 
 static void network_record_outputs(void *context, eg_graph *g, int64_t batch)
@@ -78,7 +121,7 @@ eg_status eg_worker_open_network(eg_worker *w)
         EG_TRY(eg_program_new(plain[i], w, NETWORK_PLANS, &w->plain[i]));
         EG_TRY(eg_program_new(looks[i], w, NETWORK_PLANS, &w->looks[i]));
     }
-    return EG_OK;
+    return eg_program_new(network_record_both, w, NETWORK_PLANS, &w->both);
 }
 
 /* Has a program compute at a point; its plans are told only if that is another one. */
@@ -106,8 +149,8 @@ static void network_fill(eg_worker *w, eg_plan *plan, const eg_rows *rows)
     eg_outputs_tell(w, plan, rows->samples, known, rows->n);
 }
 
-/* Runs a filled plan of `plain`: its gradient is in w->beside. Its dropout masks are those of a
- * step that no batch has: by the exchange, and by how many gradients came before. */
+/* Runs a filled plan of `plain` or `both`: its gradient is in w->beside. Its dropout masks are
+ * those of a step that no batch has: by the exchange, and by how many gradients came before. */
 static eg_status network_run(eg_worker *w, eg_plan *plan)
 {
     const eg_client *c = &w->client;
@@ -158,6 +201,22 @@ static void network_take(eg_plan *plan, const char *name, int64_t rows, int64_t 
 {
     if (to)
         memcpy(to, eg_plan_output(plan, name), (size_t)(rows * width) * sizeof *to);
+}
+
+eg_status eg_client_gradient_norms(eg_client *c, const eg_point *at, const eg_rows *rows,
+                                   float *norms, const float **out)
+{
+    eg_worker *w = c->worker;
+    eg_plan *plan;
+    *out = w->beside;
+    EG_TRY(network_stand(w, w->both, at, w->beside));
+    EG_TRY(eg_program_plan(w->both, rows->n, &plan));
+    network_fill(w, plan, rows);
+    EG_TRY(network_run(w, plan));
+    network_take(plan, "norms", rows->n, 1, norms);
+    for (size_t i = 0; i < c->n_params; i++)
+        w->beside[i] /= (float)rows->n;
+    return EG_OK;
 }
 
 /* Rows `at` to `at + n` of all. */

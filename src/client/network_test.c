@@ -194,6 +194,59 @@ static void free_looks(looks *l)
     free(l->features);
 }
 
+static double flops_of(eg_program *p)
+{
+    eg_plan *plan;
+    assert_ok(eg_program_plan(p, 8, &plan));
+    return eg_plan_flops(plan);
+}
+
+static void assert_close(const float *got, const float *want, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)want[i]));
+    for (size_t i = 0; i < n; i++)
+        assert_near(got[i], want[i], 1e-6 * most);
+}
+
+/* Norms and gradient together are what a look and a gradient are one after the other. */
+static void check_both(const char *set, bool one_pass)
+{
+    fixture f, apart;
+    const float *gradient, *wanted;
+    float norms[8], each[8];
+    open_fixture(&f, set);
+    open_fixture(&apart, set);
+    const eg_rows rows = {.n = 8, .samples = f.samples};
+    eg_point at = point_beside(f.c), there = point_beside(apart.c);
+    model before = model_of(f.c);
+    assert_ok(eg_client_gradient_norms(f.c, &at, &rows, norms, &gradient));
+    check_same(&before, f.c);
+    assert_ok(eg_client_look(apart.c, &there, &rows, &(eg_look){.norms = each}));
+    assert_ok(eg_client_gradient(apart.c, &there, EG_TRAIN_FORM, &rows, &wanted));
+    assert_close(norms, each, 8);
+    assert_close(gradient, wanted, f.c->n_params);
+    assert_close(at.state, there.state, f.c->n_state);
+    eg_worker *w = f.c->worker;
+    double both = flops_of(w->both), sum = flops_of(w->looks[1]) + flops_of(w->plain[0]);
+    assert_true(both < (one_pass ? 0.75 : 1) * sum); /* the first layer is shared always */
+    free_model(&before);
+    free(at.param), free(at.state), free(there.param), free(there.state);
+    close_fixture(&f);
+    close_fixture(&apart);
+}
+
+static void test_norms_and_gradient_share_a_pass_where_forms_are_one(void **state)
+{
+    (void)state;
+    check_both(NULL, false);              /* batch norm */
+    check_both("model=cnn_small", false); /* dropout */
+    check_both("model=cnn", true);
+    check_both("model=mlp", true);
+    check_both("train.classes=seen", false); /* with a mask */
+}
+
 /* 21 rows are cut into batches of 8. */
 static void test_a_look_at_ones_own_rows_is_that_at_samples(void **state)
 {
@@ -281,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_a_gradient_at_another_point_leaves_the_client_alone),
         cmocka_unit_test(test_what_a_point_leaves_open_is_the_clients_own),
         cmocka_unit_test(test_a_gradient_of_ones_own_rows_is_that_of_samples),
+        cmocka_unit_test(test_norms_and_gradient_share_a_pass_where_forms_are_one),
         cmocka_unit_test(test_a_look_at_ones_own_rows_is_that_at_samples),
         cmocka_unit_test(test_a_look_at_rows_without_labels),
         cmocka_unit_test(test_the_memorys_gradient_is_that_of_its_rows),

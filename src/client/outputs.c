@@ -18,7 +18,7 @@ eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
     if (!eg_outputs_own(w->agreed))
         return eg_net_head(w->net, g, features);
     eg_node *open =
-        eg_input(g, tasks, eg_dims(eg_node_shape(features).dim[0], w->feed->n_tasks));
+        eg_worker_input(g, tasks, eg_dims(eg_node_shape(features).dim[0], w->feed->n_tasks));
     return eg_chain_outputs(&w->chain, w->net, g, features, open);
 }
 
@@ -33,10 +33,9 @@ eg_node *eg_client_outputs_of(eg_client *c, eg_graph *g, eg_node *features)
     if (!eg_outputs_own(w->agreed))
         return eg_net_head(w->net, g, features);
     int64_t n_tasks = w->feed->n_tasks;
-    if (!w->tasks)
-        w->tasks = eg_input(g, EG_OUTPUTS_MET, eg_dims(n_tasks));
+    eg_node *met = eg_worker_input(g, EG_OUTPUTS_MET, eg_dims(n_tasks));
     eg_node *none = eg_constant(g, eg_dims(eg_node_shape(features).dim[0], n_tasks), 0);
-    return eg_chain_outputs(&w->chain, w->net, g, features, eg_add(g, none, w->tasks));
+    return eg_chain_outputs(&w->chain, w->net, g, features, eg_add(g, none, met));
 }
 
 void eg_outputs_clear(const eg_worker *w, float *grad)

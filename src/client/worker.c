@@ -48,6 +48,7 @@ void eg_worker_close(eg_worker *w)
 {
     eg_program_free(w->learn);
     eg_program_free(w->test);
+    eg_program_free(w->both);
     for (int i = 0; i < 2; i++) {
         eg_program_free(w->plain[i]);
         eg_program_free(w->looks[i]);

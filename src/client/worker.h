@@ -104,20 +104,19 @@ struct eg_worker {
     eg_program *learn;    /* the loss with the parts' terms */
     eg_program *plain[2]; /* without them, by eg_form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
+    eg_program *both;     /* these norms, and the gradient of `plain` in training form */
     eg_program *test;
-    float *beside;        /* [n_params]: the gradient of `plain`, so that a batch's stays */
+    float *beside;        /* [n_params]: the gradient of these, so that a batch's stays */
     size_t exchange;      /* of the turn */
-    uint64_t n_gradients; /* of `plain` taken in this turn: each has dropout masks of its own */
+    uint64_t n_gradients; /* of them taken in this turn: each has dropout masks of its own */
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     eg_sample *fed;    /* [train.batch x fan]: of each row of the batch, replayed ones apart */
     eg_table made;     /* rows that parts made for this round */
     int64_t cap_made;
-    int32_t *truth;   /* [test batch] */
-    uint8_t *met;     /* [classes]: what rows of unknown task may be taken for */
-    eg_node *counted; /* while a loss is recorded: the input that says so; NULL: none yet */
-    eg_node *tasks;   /* likewise: those that rows of unknown task may be of */
-    eg_shelf shelf;   /* what parts have under keys */
+    int32_t *truth; /* [test batch] */
+    uint8_t *met;   /* [classes]: what rows of unknown task may be taken for */
+    eg_shelf shelf; /* what parts have under keys */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
@@ -144,9 +143,13 @@ eg_status eg_worker_exhibit(eg_worker *w, int64_t client, const eg_receipt *kept
 eg_status eg_worker_open_train(eg_worker *w);
 eg_status eg_worker_train(eg_worker *w);
 
-/* network.c: the programs of `plain` and `looks`; the loss without the parts' terms, recorded.
+/* network.c: the programs of `plain`, `looks` and `both`; the loss without the parts' terms,
+ * recorded.
  */
 eg_status eg_worker_open_network(eg_worker *w);
+/* An input of the graph, recorded when it is first asked for: several terms of a loss may want
+ * it, or the network in both its forms. */
+eg_node *eg_worker_input(eg_graph *g, const char *name, eg_shape shape);
 eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch);
 
 /* optimizer.c. Creates the optimiser that the experiment names. */

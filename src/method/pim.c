@@ -40,8 +40,7 @@ static eg_status pim_batch(eg_client *c, const eg_pim *how, eg_learner *v, const
 {
     const eg_point at = {v->param, v->state};
     const float *gradient;
-    EG_TRY(eg_client_look(c, &at, rows, &(eg_look){.norms = norms}));
-    EG_TRY(eg_client_gradient(c, &at, EG_TRAIN_FORM, rows, &gradient));
+    EG_TRY(eg_client_gradient_norms(c, &at, rows, norms, &gradient));
     pim_step(how, v, gradient, w);
     return EG_OK;
 }

@@ -204,12 +204,20 @@ static eg_node *graph_input(eg_graph *g, const eg_input_attr *attr, eg_shape sha
     return eg_record(g, &eg_op_input, shape, attr, sizeof *attr, 0, NULL);
 }
 
+eg_node *eg_find_input(const eg_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        eg_node *x = g->nodes[i];
+        if (x->op == &eg_op_input && strcmp(((const eg_input_attr *)x->attr)->name, name) == 0)
+            return x;
+    }
+    return NULL;
+}
+
 eg_node *eg_input(eg_graph *g, const char *name, eg_shape shape)
 {
-    for (size_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i]->op == &eg_op_input &&
-            strcmp(((const eg_input_attr *)g->nodes[i]->attr)->name, name) == 0)
-            return eg_poison(g, EG_EINVAL, "input '%s' is recorded twice", name);
+    if (eg_find_input(g, name))
+        return eg_poison(g, EG_EINVAL, "input '%s' is recorded twice", name);
     eg_input_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.name = eg_arena_text(&g->arena, "%s", name);

@@ -102,6 +102,9 @@ typedef struct eg_input_attr {
     int64_t whole;    /* > 0: whole numbers below it instead */
 } eg_input_attr;
 
+/* The input of this name; NULL: there is none. */
+eg_node *eg_find_input(const eg_graph *g, const char *name);
+
 /* Inputs of samples: values uniform in [low, high], or indices in [0, n). */
 eg_node *eg_sample_input(eg_graph *g, eg_shape shape, double low, double high);
 eg_node *eg_sample_index(eg_graph *g, eg_shape shape, int64_t n);

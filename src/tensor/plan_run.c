@@ -75,12 +75,9 @@ static eg_status run_settle(eg_plan *p)
 
 float *eg_plan_input(eg_plan *p, const char *name)
 {
-    for (size_t id = 0; id < p->g->n_nodes; id++) {
-        const eg_node *x = p->g->nodes[id];
-        if (x->op == &eg_op_input && strcmp(((const eg_input_attr *)x->attr)->name, name) == 0)
-            return p->nodes[id].form[EG_ROWMAJOR] ? p->nodes[id].form[EG_ROWMAJOR]->data : NULL;
-    }
-    return NULL;
+    const eg_node *x = eg_find_input(p->g, name);
+    return x && p->nodes[x->id].form[EG_ROWMAJOR] ? p->nodes[x->id].form[EG_ROWMAJOR]->data
+                                                  : NULL;
 }
 
 const float *eg_plan_output(const eg_plan *p, const char *name)
