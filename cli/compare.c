@@ -6,15 +6,12 @@
 
 static int compare_all(runner_options *o, runner_folders *folders)
 {
-    const eg_experiment_file *file = NULL; /* for the published figures */
-    for (size_t i = 0; i < o->n_sources; i++)
-        file = o->sources[i].file ? o->sources[i].file : file;
     int code = runner_sweep(o, folders);
     if (code == 0)
         code = runner_export(o, folders);
     if (code == 0) {
         runner_say_total(o, folders);
-        code = runner_compare(o, file, folders);
+        code = runner_compare(o, folders);
     }
     return code;
 }

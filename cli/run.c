@@ -9,18 +9,15 @@
 static int run_all(runner_options *o, runner_folders *folders)
 {
     int code = 0;
-    const eg_experiment_file *file = NULL; /* for the published figures */
-    for (size_t i = 0; i < o->n_sources && code == 0; i++) {
-        file = file ? file : o->sources[i].file;
+    for (size_t i = 0; i < o->n_sources && code == 0; i++)
         code = runner_run(o, &o->sources[i], folders);
-    }
     if (code == 0)
         code = runner_export(o, folders);
     bool table = code == 0 && !o->json;
     if (table)
         runner_say_total(o, folders);
     if (table && folders->n > 0)
-        code = runner_compare(o, file, folders);
+        code = runner_compare(o, folders);
     if (table && folders->n == 1 && code == 0)
         printf("\n%s\n", folders->paths[0]);
     return code;

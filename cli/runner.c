@@ -215,27 +215,55 @@ int runner_export(const runner_options *o, const runner_folders *folders)
     return 0;
 }
 
-int runner_compare(const runner_options *o, const eg_experiment_file *file,
-                   const runner_folders *folders)
+/* The figures of all files, each with the name of its experiment; *files: how many there are.
+ * free() the list. */
+static eg_status run_figures(const runner_options *o, eg_published **out, size_t *n,
+                             size_t *files)
 {
-    size_t n = 0;
+    *out = NULL;
+    *n = *files = 0;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
+        size_t more = 0;
+        const eg_published *list =
+            s->file ? eg_experiment_file_published(s->file, &more) : NULL;
+        *files += s->file != NULL;
+        if (more == 0 || s->n_runs == 0)
+            continue;
+        eg_published *longer = realloc(*out, (*n + more) * sizeof *longer);
+        if (!longer)
+            return eg_fail(EG_ENOMEM, "no memory for published figures");
+        *out = longer;
+        for (size_t i = 0; i < more; i++) {
+            longer[*n] = list[i];
+            longer[(*n)++].name = eg_experiment_name(s->runs[0]);
+        }
+    }
+    return EG_OK;
+}
+
+int runner_compare(const runner_options *o, const runner_folders *folders)
+{
+    size_t n, files;
+    eg_published *published;
     char *table = NULL, page[EG_RUN_PATH];
     const char *const *paths = (const char *const *)folders->paths;
     eg_compare_how how = o->table;
     how.width = run_on_terminal() ? screen_width() : 0;
     how.colour = run_on_terminal() && screen_has_colour();
-    const eg_published *published = file ? eg_experiment_file_published(file, &n) : NULL;
-    eg_status s = eg_compare_print(paths, folders->n, published, n, &how, &table);
+    eg_status s = run_figures(o, &published, &n, &files);
+    if (s == EG_OK)
+        s = eg_compare_print(paths, folders->n, published, n, &how, &table);
     if (s == EG_OK)
         printf("%s", table);
     bool alone = folders->n == 1 && !o->reuse; /* it has a page of its own */
-    if (s == EG_OK && how.form == EG_COMPARE_TEXT && file && !alone) {
+    if (s == EG_OK && how.form == EG_COMPARE_TEXT && files && !alone) {
         s = eg_run_file(o->out, EG_RUN_REPORT, page);
         if (s == EG_OK)
             s = eg_report_write(paths, folders->n, published, n, page);
         if (s == EG_OK)
             printf("\n%s\n", page);
     }
+    free(published);
     free(table);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

@@ -79,9 +79,8 @@ void runner_free(runner_folders *folders);
 void runner_say_total(const runner_options *o, const runner_folders *folders);
 /* Writes their curves for TensorBoard, if that is wanted. 0, or the exit code. */
 int runner_export(const runner_options *o, const runner_folders *folders);
-/* Prints the table of all folders, with the published figures of file (NULL: none), and writes
- * their page; a single new run has written its own. */
-int runner_compare(const runner_options *o, const eg_experiment_file *file,
-                   const runner_folders *folders);
+/* Prints the table of all folders, with the published figures of the files, and writes their
+ * page; a single new run has written its own. */
+int runner_compare(const runner_options *o, const runner_folders *folders);
 
 #endif

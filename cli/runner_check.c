@@ -154,29 +154,40 @@ static int check_no_run(const runner_options *o, const char *label)
                         o->n_sources == 1 ? o->sources[0].path : "any of the files", labels);
 }
 
-/* Whether some run that will be there has the label of --against; folders are read later. */
-static bool check_has_against(const runner_options *o)
+/* Whether some run that will be there fits a word; folders are read later. */
+static bool check_some_run(const runner_options *o, const char *word,
+                           bool (*fits)(const eg_experiment *e, const char *word))
 {
-    bool has = false;
+    bool some = false;
     for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
-        has |= !s->file;
-        for (size_t i = 0; i < s->n_runs && !has; i++)
-            has = strcmp(eg_experiment_label(s->runs[i]), o->table.against) == 0;
+        some |= !s->file;
+        for (size_t i = 0; i < s->n_runs && !some; i++)
+            some = fits(s->runs[i], word);
     }
-    return has;
+    return some;
+}
+
+static bool check_is_called(const eg_experiment *e, const char *label)
+{
+    return strcmp(eg_experiment_label(e), label) == 0;
 }
 
 /* What the table wants must be there once the runs are, or they would be made for nothing. */
 static int check_table(const runner_options *o)
 {
     size_t n = 0;
-    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++)
-        if (s->file) /* the last file's figures count */
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources && n == 0; s++)
+        if (s->file)
             eg_experiment_file_published(s->file, &n);
     if (o->table.published && n == 0)
         return eg_cli_usage(o->verb, "--published: no run of %s has published figures",
                             o->sources[o->n_sources - 1].path);
-    if (o->table.against && !check_has_against(o))
+    if (o->table.without && o->table.against)
+        return eg_cli_usage(o->verb, "--against and --without exclude each other");
+    if (o->table.without && !check_some_run(o, o->table.without, eg_experiment_has_part))
+        return eg_cli_usage(o->verb, "--without: no run that is compared has the part '%s'",
+                            o->table.without);
+    if (o->table.against && !check_some_run(o, o->table.against, check_is_called))
         return eg_cli_usage(o->verb, "--against: no run that is compared is called '%s'",
                             o->table.against);
     return 0;

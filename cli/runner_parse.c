@@ -6,6 +6,7 @@
 #include "runner.h"
 
 #include <engram/graph.h>
+#include <engram/method.h>
 #include <engram/suggest.h>
 #include <engram/transport.h>
 
@@ -119,6 +120,16 @@ static int run_parse_sheets(const char *value, runner_options *o)
     return 0;
 }
 
+/* A part of methods, by the name that runs write down. */
+static int run_parse_without(const char *value, runner_options *o)
+{
+    const eg_component *part = eg_family_find(&eg_method_family, value);
+    if (!part)
+        return eg_cli_usage(o->verb, "--without: %s", eg_error());
+    o->table.without = part->name;
+    return 0;
+}
+
 static int run_parse_value(const char *name, const char *value, runner_options *o)
 {
     if (strcmp(name, "--only") == 0) {
@@ -150,6 +161,8 @@ static int run_parse_value(const char *name, const char *value, runner_options *
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
     } else if (strcmp(name, "--against") == 0) {
         o->table.against = value;
+    } else if (strcmp(name, "--without") == 0) {
+        return run_parse_without(value, o);
     } else if (strcmp(name, "--isa") == 0) {
         eg_status s = eg_isa_set(value);
         return s == EG_OK ? 0 : eg_cli_refused(o->verb, s);
@@ -244,11 +257,11 @@ static int run_find(runner_source *source)
 }
 
 static const char *const run_values[] = {
-    "--tensorboard", "--only",    "--out",  "--data-dir",  "--set",    "--seed",
-    "--seeds",       "--workers", "--isa",  "--transport", "--sheets", "--sort",
-    "--columns",     "--against", "--jobs", "--share"};
+    "--tensorboard", "--only",    "--out",     "--data-dir",  "--set",    "--seed",
+    "--seeds",       "--workers", "--isa",     "--transport", "--sheets", "--sort",
+    "--columns",     "--against", "--without", "--jobs",      "--share"};
 
-enum { RUN_COMPARES = 5 }; /* the last ones are compare's alone */
+enum { RUN_COMPARES = 6 }; /* the last ones are compare's alone */
 
 static size_t run_n_values(const runner_options *o)
 {

@@ -54,6 +54,7 @@ const eg_verb eg_verbs[] = {
      "  --columns A,B     further columns: flops_clients, flops_server, server_seconds,\n"
      "                    acc_seen, client_mean, ...\n"
      "  --against LABEL   differences are to this row (the first), seed by seed, with p\n"
+     "  --without PART    or each row with this part to the one without it\n"
      "  --published       only figures the file's paper gives, each beside it, with how many\n"
      "                    of its deviations lie between\n"
      "  --markdown        the table as Markdown\n"

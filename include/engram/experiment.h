@@ -25,6 +25,7 @@ typedef struct eg_published {
     const char *label;  /* of the runs it stands beside */
     const char *metric; /* a column of the table: acc_final, aia, forgetting, bwt, ... */
     double mean, sd;    /* sd is negative if the paper gives none */
+    const char *name;   /* of the runs' experiment; NULL: of any */
 } eg_published;
 
 /* Reads a file once and checks its list of runs; the settings are checked when a run is
@@ -69,6 +70,7 @@ extern const eg_family eg_setting_family;
 
 const char *eg_experiment_name(const eg_experiment *e);
 const char *eg_experiment_label(const eg_experiment *e);
+bool eg_experiment_has_part(const eg_experiment *e, const char *name); /* of its method */
 const char *eg_experiment_text(const eg_experiment *e);   /* resolved, as config.yaml */
 const char *eg_experiment_sha256(const eg_experiment *e); /* of the text */
 

@@ -34,8 +34,11 @@ typedef struct eg_compare_how {
     eg_compare_form form;
     const char *sort; /* a value of the summary (the best first), "label" or "seeds"; NULL: in
                        * the order of the runs */
-    const char *against; /* the label that the others are held against; NULL: the first row, if
-                          * another one shares two seeds with it */
+    const char
+        *against;        /* the label that the others of its experiment are held against; NULL:
+                          * its first row, if another one shares two seeds with it */
+    const char *without; /* instead: a part of methods; each row with it is held against the one
+                          * without it, so that differences are what the part gains */
     const char *columns; /* values of the summary that are shown beside the usual ones, with
                           * commas between: "flops_clients,server_seconds"; NULL: none */
     bool published;      /* only figures that a paper gives too, each beside it */

@@ -108,6 +108,14 @@ const char *eg_experiment_label(const eg_experiment *e)
     return e->label;
 }
 
+bool eg_experiment_has_part(const eg_experiment *e, const char *name)
+{
+    for (size_t i = 0; i < e->parts.n; i++)
+        if (strcmp(eg_parts_name(&e->parts, i), name) == 0)
+            return true;
+    return false;
+}
+
 const char *eg_experiment_text(const eg_experiment *e)
 {
     return e->resolved;

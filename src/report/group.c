@@ -282,9 +282,13 @@ eg_losses eg_group_losses(const eg_group *g)
 const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which)
 {
-    for (size_t i = 0; i < g->n_published; i++)
-        if (strcmp(g->published[i].label, of->run[0]->start->label) == 0 &&
-            eg_summary_find(g->published[i].metric) == which)
-            return &g->published[i];
+    const eg_start_event *run = of->run[0]->start;
+    for (size_t i = 0; i < g->n_published; i++) {
+        const eg_published *p = &g->published[i];
+        if (strcmp(p->label, run->label) == 0 &&
+            (!p->name || strcmp(p->name, run->name) == 0) &&
+            eg_summary_find(p->metric) == which)
+            return p;
+    }
     return NULL;
 }

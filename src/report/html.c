@@ -266,18 +266,13 @@ static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
     fprintf(p->f, "</td>");
 }
 
-/* How a group differs from the one that all are held against. */
+/* How a group differs from the one that it is held against. */
 static void html_difference(eg_page *p, const eg_group *g, const eg_against *against)
 {
     char difference[96], chance[32];
-    eg_paired d = eg_group_paired(g, against->group, against->which);
-    eg_show_difference(difference, against->which, &d);
-    eg_show_p(chance, d.p);
-    if (g == against->group)
-        fprintf(p->f, "<td>–</td><td>–</td>");
-    else
-        fprintf(p->f, "<td>%s</td><td>%s%s</td>", difference, *chance == '<' ? "&lt;" : "",
-                chance + (*chance == '<'));
+    eg_against_show(against, p->g, g, difference, chance);
+    fprintf(p->f, "<td>%s</td><td>%s%s</td>", difference, *chance == '<' ? "&lt;" : "",
+            chance + (*chance == '<'));
 }
 
 /* The mark of a label: its colour, and its dashes if lines of this colour have some. */
@@ -294,7 +289,7 @@ static void html_table_head(eg_page *p, const eg_against *against)
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
         if (eg_column_used(p->g, c))
             fprintf(p->f, "<th title=\"%s\">%s</th>", c->help, c->heading);
-        if (against->group && c->which == against->which)
+        if (against->words && c->which == against->which)
             fprintf(p->f, "<th>difference</th><th>p</th>");
     }
     fprintf(p->f, "</tr></thead>");
@@ -306,7 +301,7 @@ static eg_status html_notes(eg_page *p, const eg_against *against)
     size_t n = 0;
     const char **notes = eg_arena_alloc(&p->arena, (p->g->n + 2) * sizeof *notes);
     EG_TRY(notes ? EG_OK : EG_ENOMEM);
-    if (against->group && !(notes[n++] = eg_against_note(&p->arena, against)))
+    if (against->words && !(notes[n++] = eg_against_note(&p->arena, against)))
         return EG_ENOMEM;
     EG_TRY(eg_groups_sweep_notes(&p->arena, p->g, notes, &n));
     for (size_t i = 0; i < n; i++) {
@@ -320,7 +315,7 @@ static eg_status html_notes(eg_page *p, const eg_against *against)
 static eg_status html_table(eg_page *p)
 {
     eg_against against;
-    EG_TRY(eg_groups_against(p->g, NULL, &p->g->group[0], &against));
+    EG_TRY(eg_groups_against(&p->arena, p->g, &(eg_compare_how){0}, NULL, &against));
     fprintf(p->f, "<div class=\"card scroll\">");
     eg_html_hint(p->f, "The table");
     fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");
@@ -335,7 +330,7 @@ static eg_status html_table(eg_page *p)
         for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
             if (eg_column_used(p->g, c))
                 html_value(p, g, c);
-            if (against.group && c->which == against.which)
+            if (against.words && c->which == against.which)
                 html_difference(p, g, &against);
         }
         fprintf(p->f, "</tr>\n");

@@ -3,6 +3,8 @@
  */
 #include "report/paired.h"
 
+#include "report/swept.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,29 +39,121 @@ static eg_summary paired_main(const eg_groups *g)
     return EG_SUMMARY_acc_final;
 }
 
-/* The group of a label or title; NULL: there is none. */
-static const eg_group *paired_find(const eg_groups *g, const char *label)
+static bool paired_in_one(const eg_group *a, const eg_group *b)
 {
-    for (const eg_group *k = g->group; k < g->group + g->n; k++)
-        if (strcmp(k->title, label) == 0 || strcmp(k->run[0]->start->label, label) == 0)
+    return strcmp(a->run[0]->start->name, b->run[0]->start->name) == 0;
+}
+
+/* Whether `it` is what another group is held against. */
+typedef bool (*paired_fits)(const eg_group *it, const eg_group *of, const char *word);
+
+/* The first that is; NULL: none. */
+static const eg_group *paired_find(const eg_groups *g, const eg_group *const *order,
+                                   paired_fits fits, const eg_group *of, const char *word)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const eg_group *k = order ? order[i] : &g->group[i];
+        if (fits(k, of, word))
             return k;
+    }
     return NULL;
 }
 
-eg_status eg_groups_against(const eg_groups *g, const char *label, const eg_group *first,
-                            eg_against *out)
+static bool paired_is_first(const eg_group *it, const eg_group *of, const char *word)
 {
+    (void)word;
+    return paired_in_one(it, of);
+}
+
+/* A title is one group's, whatever its experiment. */
+static bool paired_is_called(const eg_group *it, const eg_group *of, const char *label)
+{
+    return strcmp(it->title, label) == 0 ||
+           (strcmp(it->run[0]->start->label, label) == 0 && paired_in_one(it, of));
+}
+
+static bool paired_is_swept_alike(const eg_group *a, const eg_group *b)
+{
+    bool alike = a->n_swept == b->n_swept;
+    for (size_t i = 0; i < a->n_swept && alike; i++) {
+        const char *value = eg_group_swept(b, a->swept[i].key);
+        alike = value && strcmp(value, a->swept[i].value) == 0;
+    }
+    return alike;
+}
+
+/* Whether `it` has the parts of the other but for one, which the other has. */
+static bool paired_is_without(const eg_group *it, const eg_group *of, const char *part)
+{
+    const eg_start_event *mine = it->run[0]->start, *its = of->run[0]->start;
+    size_t k = 0;
+    bool alike = its->n_method == mine->n_method + 1;
+    for (size_t i = 0; i < its->n_method && alike; i++)
+        if (strcmp(its->method[i], part) != 0)
+            alike = k < mine->n_method && strcmp(its->method[i], mine->method[k++]) == 0;
+    return alike && k == mine->n_method && paired_in_one(it, of) &&
+           paired_is_swept_alike(it, of);
+}
+
+/* The most seeds that a group shares with another one that it is held against. */
+static size_t paired_seeds(const eg_groups *g, const eg_against *a)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < g->n; i++)
+        if (a->to[i] && a->to[i] != &g->group[i]) {
+            size_t shared = eg_group_paired(&g->group[i], a->to[i], a->which).n;
+            most = shared > most ? shared : most;
+        }
+    return most;
+}
+
+/* "to er", "to the first row of its experiment" */
+static const char *paired_words(eg_arena *arena, const eg_groups *g, const eg_compare_how *how,
+                                const eg_against *a)
+{
+    const eg_group *one = NULL;
+    bool many = false;
+    for (size_t i = 0; i < g->n; i++) {
+        many = many || (a->to[i] && one && a->to[i] != one);
+        one = a->to[i] ? a->to[i] : one;
+    }
+    if (how->without)
+        return eg_arena_text(arena, "to the row without %s", how->without);
+    if (!many)
+        return eg_arena_text(arena, "to %s", one->title);
+    return eg_arena_text(arena, "to %s of its experiment",
+                         how->against ? how->against : "the first row");
+}
+
+const eg_group *eg_against_of(const eg_against *a, const eg_groups *g, const eg_group *of)
+{
+    return a->words ? a->to[of - g->group] : NULL;
+}
+
+eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_how *how,
+                            const eg_group *const *order, eg_against *out)
+{
+    const char *word = how->without ? how->without : how->against;
+    paired_fits fits = how->without   ? paired_is_without
+                       : how->against ? paired_is_called
+                                      : paired_is_first;
+    size_t found = 0;
     *out = (eg_against){.which = paired_main(g)};
-    const eg_group *named = label ? paired_find(g, label) : NULL;
-    if (label && !named)
-        return eg_fail(EG_EINVAL, "there is no '%s' to hold the others against", label);
-    if (named && eg_column_used(g, eg_column_find(eg_summary_name(out->which))))
-        out->group = named;
-    if (named)
-        return EG_OK;
-    for (const eg_group *k = g->group; k < g->group + g->n; k++)
-        if (k != first && eg_group_paired(k, first, out->which).n > 1)
-            out->group = first;
+    out->to = eg_arena_alloc(a, g->n * sizeof *out->to);
+    EG_TRY(out->to ? EG_OK : EG_ENOMEM);
+    for (size_t i = 0; i < g->n; i++) {
+        out->to[i] = paired_find(g, order, fits, &g->group[i], word);
+        found += out->to[i] != NULL;
+    }
+    if (found == 0 && how->without)
+        return eg_fail(EG_EINVAL, "there is no row with the part '%s' that has one without it",
+                       word);
+    if (found == 0 && how->against)
+        return eg_fail(EG_EINVAL, "there is no '%s' to hold the others against", word);
+    bool shown = word ? eg_column_used(g, eg_column_find(eg_summary_name(out->which)))
+                      : paired_seeds(g, out) > 1;
+    if (shown && !(out->words = paired_words(a, g, how, out)))
+        return EG_ENOMEM;
     return EG_OK;
 }
 
@@ -80,11 +174,25 @@ void eg_show_p(char out[32], double p)
         snprintf(out, 32, p < 0.1 ? "%.3f" : "%.2f", p);
 }
 
+void eg_against_show(const eg_against *a, const eg_groups *g, const eg_group *of,
+                     char difference[96], char p[32])
+{
+    const eg_group *to = eg_against_of(a, g, of);
+    if (!to || to == of) {
+        snprintf(difference, 96, "–");
+        snprintf(p, 32, "–");
+        return;
+    }
+    eg_paired d = eg_group_paired(of, to, a->which);
+    eg_show_difference(difference, a->which, &d);
+    eg_show_p(p, d.p);
+}
+
 const char *eg_against_note(eg_arena *a, const eg_against *against)
 {
     const eg_column *c = eg_column_find(eg_summary_name(against->which));
     return eg_arena_text(a,
-                         "difference: in %s to %s, seed by seed; p: of a paired t test, below "
+                         "difference: in %s %s, seed by seed; p: of a paired t test, below "
                          "five seeds of an exact sign test",
-                         c->heading, against->group->title);
+                         c->heading, against->words);
 }

@@ -12,18 +12,26 @@ eg_paired eg_group_paired(const eg_group *g, const eg_group *other, eg_summary w
 
 /* What the groups of a comparison are held against. */
 typedef struct eg_against {
-    const eg_group *group; /* NULL: nothing is worth being said */
-    eg_summary which;      /* what is compared where there is room for one value */
+    const eg_group *
+        *to; /* [groups]: whom each is held against, which may be itself; NULL: none */
+    const char *words; /* "to er"; NULL: no difference is worth being said */
+    eg_summary which;  /* what is compared where there is room for one value */
 } eg_against;
 
-/* The group of a label; NULL: the first, if some other shares two seeds with it. EG_EINVAL:
- * there is no such label. */
-eg_status eg_groups_against(const eg_groups *g, const char *label, const eg_group *first,
-                            eg_against *out);
+/* As a comparison wants it (its fields against and without); order: the groups' (NULL: as they
+ * are). Texts are of the arena. EG_EINVAL: there is no such label, or no row with the part that
+ * has one without it. */
+eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_how *how,
+                            const eg_group *const *order, eg_against *out);
+/* Whom a group is held against; NULL: nobody, or nothing is worth being said. */
+const eg_group *eg_against_of(const eg_against *a, const eg_groups *g, const eg_group *of);
 
 /* "+4.0 ± 1.2"; "0.013", "<0.001". What is not known is a dash. */
 void eg_show_difference(char out[96], eg_summary which, const eg_paired *p);
 void eg_show_p(char out[32], double p);
+/* Both for a group; dashes where it is held against nobody, or itself. */
+void eg_against_show(const eg_against *a, const eg_groups *g, const eg_group *of,
+                     char difference[96], char p[32]);
 
 /* "difference: in accuracy % to er, seed by seed; p by ..." of the arena. */
 const char *eg_against_note(eg_arena *a, const eg_against *against);

@@ -144,7 +144,7 @@ static void test_without_such_tests_there_is_no_chart(void **state)
 static void test_acc_seen_is_a_column_beside_a_paper(void **state)
 {
     (void)state;
-    const eg_published paper = {"er", "acc_seen", 0.8, 0.02};
+    const eg_published paper = {"er", "acc_seen", 0.8, 0.02, NULL};
     double right = 0;
     char want[64];
     for (int64_t k = 0; k < 10; k++)

@@ -220,7 +220,8 @@ static void write_streams(const char *last_label)
 static void test_regret_is_held_against_the_centralized_run_of_the_seed(void **state)
 {
     (void)state;
-    const eg_published figures[] = {{"er", "ar", 0.2, -1}, {"er", "client_mean", 0.4, 0.01}};
+    const eg_published figures[] = {{"er", "ar", 0.2, -1, NULL},
+                                    {"er", "client_mean", 0.4, 0.01, NULL}};
     double regret, rounds = 12;
     eg_record *mine, *other;
     eg_groups *g;

@@ -21,9 +21,9 @@ static const fixture plain = {.name = "glyphs-demo",
                               .keep = 0.75};
 
 static const eg_published paper[] = {
-    {"er", "acc_final", 0.742, 0.011},
-    {"fedavg", "acc_final", 0.195, 0.004},
-    {"er", "forgetting", 0.201, -1},
+    {"er", "acc_final", 0.742, 0.011, NULL},
+    {"fedavg", "acc_final", 0.195, 0.004, NULL},
+    {"er", "forgetting", 0.201, -1, NULL},
 };
 
 /* Writes the page of n runs into the folder. */

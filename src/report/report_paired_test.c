@@ -92,10 +92,11 @@ static void test_rows_are_held_against_the_first_or_a_label(void **state)
     eg_groups *g = load();
     eg_against a;
     char difference[96], p[32], want[160];
-    assert_ok(eg_groups_against(g, NULL, &g->group[0], &a));
-    assert_ptr_equal(a.group, &g->group[0]);
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){0}, NULL, &a));
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(eg_against_of(&a, g, &g->group[i]), &g->group[0]);
     assert_int_equal(a.which, EG_SUMMARY_acc_final);
-    eg_paired d = eg_group_paired(&g->group[1], a.group, a.which);
+    eg_paired d = eg_group_paired(&g->group[1], &g->group[0], a.which);
     eg_show_difference(difference, a.which, &d);
     eg_show_p(p, d.p);
     snprintf(want, sizeof want, " | %s | %s | ", difference, p);
@@ -198,9 +199,9 @@ static void test_papers_figures_stand_beside_ours(void **state)
     eg_groups *g = load();
     double er = eg_group_summary(&g->group[1], EG_SUMMARY_acc_final).mean;
     double avg = eg_group_summary(&g->group[0], EG_SUMMARY_forgetting).mean;
-    const eg_published paper[] = {{"er", "acc_final", er - 0.03, 0.02},
-                                  {"fedavg", "forgetting", avg + 0.05, 0.02},
-                                  {"fedavg", "acc_final", 0.5, -1}};
+    const eg_published paper[] = {{"er", "acc_final", er - 0.03, 0.02, NULL},
+                                  {"fedavg", "forgetting", avg + 0.05, 0.02, NULL},
+                                  {"fedavg", "acc_final", 0.5, -1, NULL}};
     char *text =
         print(&(eg_compare_how){.form = EG_COMPARE_MARKDOWN, .published = true}, paper, 3);
     assert_non_null(strstr(text, "| label | value | seeds | ours | published | difference | "
@@ -228,6 +229,95 @@ static void test_papers_figures_stand_beside_ours(void **state)
     eg_groups_free(g);
 }
 
+/* Two experiments, each with er alone and with fed-a-gem in three seeds. */
+enum { PAIRS = 12 };
+
+static void make_pairs(char at[PAIRS][FILES_PATH + 16], const char *list[PAIRS])
+{
+    for (int i = 0; i < PAIRS; i++) {
+        bool with = i / 3 % 2;
+        fixture s = {.name = i < 6 ? "one" : "two",
+                     .label = with ? "both" : "alone",
+                     .method = with ? "\"er\",\"fed_a_gem\"" : "\"er\"",
+                     .seed = i % 3,
+                     .tasks = 2,
+                     .rounds_a_task = 2,
+                     .clients = 3,
+                     .chosen = 3,
+                     .keep = 0.1 * (i / 3)};
+        snprintf(at[i], sizeof at[i], "%s/pair%d", folder, i);
+        list[i] = at[i];
+        fixture_write(&s, at[i]);
+    }
+}
+
+static void test_a_part_is_held_against_what_lacks_it(void **state)
+{
+    (void)state;
+    char at[PAIRS][FILES_PATH + 16], *text;
+    const char *list[PAIRS];
+    eg_groups *g;
+    eg_against a;
+    make_pairs(at, list);
+    assert_ok(eg_groups_load(list, PAIRS, NULL, 0, &g));
+    assert_int_equal(g->n, 4);
+    const eg_group *one = &g->group[0], *two = &g->group[2];
+    assert_ok(
+        eg_groups_against(&g->arena, g, &(eg_compare_how){.without = "fed_a_gem"}, NULL, &a));
+    assert_null(eg_against_of(&a, g, one));
+    assert_null(eg_against_of(&a, g, two));
+    assert_ptr_equal(eg_against_of(&a, g, one + 1), one);
+    assert_ptr_equal(eg_against_of(&a, g, two + 1), two);
+    assert_string_equal(a.words, "to the row without fed_a_gem");
+    assert_fails(eg_groups_against(&g->arena, g, &(eg_compare_how){.without = "der"}, NULL, &a),
+                 EG_EINVAL, "no row with the part 'der'");
+
+    /* Without it, each experiment has a first row and labels of its own. */
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){0}, NULL, &a));
+    assert_ptr_equal(eg_against_of(&a, g, two), two);
+    assert_ptr_equal(eg_against_of(&a, g, two + 1), two);
+    assert_string_equal(a.words, "to the first row of its experiment");
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){.against = "both"}, NULL, &a));
+    assert_ptr_equal(eg_against_of(&a, g, two), two + 1);
+    assert_ok(
+        eg_groups_against(&g->arena, g, &(eg_compare_how){.against = "one / both"}, NULL, &a));
+    assert_ptr_equal(eg_against_of(&a, g, two), one + 1);
+
+    eg_paired d = eg_group_paired(two + 1, two, EG_SUMMARY_acc_final);
+    assert_ok(eg_compare_print(
+        list, PAIRS, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_CSV, .without = "fed_a_gem"},
+        &text));
+    assert_near(csv_field(text, "two,both,", "acc_final_difference"), d.mean, 1e-12);
+    assert_near(csv_field(text, "two,both,", "acc_final_p"), d.p, 1e-12);
+    assert_near(csv_field(text, "two,alone,", "acc_final_difference"), 0, 0); /* empty */
+    free(text);
+    assert_ok(eg_compare_print(
+        list, PAIRS, NULL, 0,
+        &(eg_compare_how){.form = EG_COMPARE_MARKDOWN, .without = "fed_a_gem"}, &text));
+    assert_non_null(strstr(text, "in accuracy % to the row without fed\\_a\\_gem, seed"));
+    free(text);
+    eg_groups_free(g);
+}
+
+/* Two papers have figures for one label. */
+static void test_figures_are_of_an_experiment(void **state)
+{
+    (void)state;
+    char at[PAIRS][FILES_PATH + 16];
+    const char *list[PAIRS];
+    const eg_published paper[] = {{"both", "acc_final", 0.5, 0.01, "one"},
+                                  {"both", "acc_final", 0.7, 0.02, "two"},
+                                  {"alone", "acc_final", 0.3, -1, NULL}};
+    eg_groups *g;
+    make_pairs(at, list);
+    assert_ok(eg_groups_load(list, PAIRS, paper, 3, &g));
+    static const int want[] = {2, 0, 2, 1};
+    for (int i = 0; i < 4; i++)
+        assert_ptr_equal(eg_groups_published(g, &g->group[i], EG_SUMMARY_acc_final),
+                         &paper[want[i]]);
+    eg_groups_free(g);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_runs, remove_runs)
@@ -238,6 +328,8 @@ int main(void)
         TEST(test_programs_get_every_difference),
         TEST(test_how_chance_is_shown),
         TEST(test_papers_figures_stand_beside_ours),
+        TEST(test_a_part_is_held_against_what_lacks_it),
+        TEST(test_figures_are_of_an_experiment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

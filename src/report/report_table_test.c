@@ -9,9 +9,9 @@
 #include <engram/report.h>
 
 static const eg_published paper[] = {
-    {"er", "acc_final", 0.68, 0.004},
-    {"er", "forgetting", 0.123, -1},
-    {"fedavg|x", "acc_final", 0.191, 0.002},
+    {"er", "acc_final", 0.68, 0.004, NULL},
+    {"er", "forgetting", 0.123, -1, NULL},
+    {"fedavg|x", "acc_final", 0.191, 0.002, NULL},
 };
 
 static void test_text_table_has_published_figures_beside_ours(void **state)
@@ -268,7 +268,7 @@ static void test_what_cannot_be_compared_is_said(void **state)
     (void)state;
     char *text;
     const char *twice[] = {dirs[0], dirs[1], dirs[0]};
-    const eg_published odd = {"er", "beauty", 1, 0};
+    const eg_published odd = {"er", "beauty", 1, 0, NULL};
     assert_fails(
         eg_compare_print(twice, 3, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_TEXT}, &text),
         EG_EINVAL, "are both seed 2 of 'er'");

@@ -85,12 +85,9 @@ static eg_status table_difference(eg_groups *g, eg_grid *t, size_t k, const eg_c
     EG_TRY(eg_grid_set(g, t, 0, k, "difference", EG_CELL_PLAIN));
     EG_TRY(eg_grid_set(g, t, 0, k + 1, "p", EG_CELL_PLAIN));
     for (size_t i = 1; i < t->rows; i++) {
-        bool itself = t->of[i] == t->against.group;
-        eg_paired d = eg_group_paired(t->of[i], t->against.group, c->which);
-        eg_show_difference(difference, c->which, &d);
-        eg_show_p(p, d.p);
-        EG_TRY(eg_grid_set(g, t, i, k, itself ? "–" : difference, EG_CELL_PLAIN));
-        EG_TRY(eg_grid_set(g, t, i, k + 1, itself ? "–" : p, EG_CELL_PLAIN));
+        eg_against_show(&t->against, g, t->of[i], difference, p);
+        EG_TRY(eg_grid_set(g, t, i, k, difference, EG_CELL_PLAIN));
+        EG_TRY(eg_grid_set(g, t, i, k + 1, p, EG_CELL_PLAIN));
     }
     return EG_OK;
 }
@@ -111,11 +108,11 @@ static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, size_t n_s
     eg_against against;
     size_t columns = 2 + n_swept;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
-    EG_TRY(eg_groups_against(g, how->against, order[0], &against));
+    EG_TRY(eg_groups_against(&g->arena, g, how, order, &against));
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
         columns += eg_column_used(g, c) ? 1U : 0U;
         columns += table_has_published(g, c) ? 1U : 0U;
-        columns += against.group && c->which == against.which ? 2U : 0U;
+        columns += against.words && c->which == against.which ? 2U : 0U;
     }
     EG_TRY(eg_grid_alloc(g, g->n + 1, columns, t));
     t->against = against;
@@ -161,7 +158,7 @@ eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *t)
         EG_TRY(table_column(g, t, k++, c));
         if (table_has_published(g, c))
             EG_TRY(table_published(g, t, k++, c));
-        if (t->against.group && c->which == t->against.which) {
+        if (t->against.words && c->which == t->against.which) {
             EG_TRY(table_difference(g, t, k, c));
             k += 2;
         }
@@ -313,7 +310,7 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
     *n += notes[*n] != NULL;
     EG_TRY(table_forced_note(g, &notes[*n]));
     *n += notes[*n] != NULL;
-    if (t->against.group && !(notes[(*n)++] = eg_against_note(&g->arena, &t->against)))
+    if (t->against.words && !(notes[(*n)++] = eg_against_note(&g->arena, &t->against)))
         return EG_ENOMEM;
     EG_TRY(eg_groups_sweep_notes(&g->arena, g, notes, n));
     for (size_t i = 1; i < t->rows; i++) {
@@ -338,7 +335,7 @@ static eg_status table_data(eg_groups *g, const eg_compare_how *how, FILE *f)
     eg_against against;
     bool json = how->form == EG_COMPARE_JSON;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
-    EG_TRY(eg_groups_against(g, how->against, order[0], &against));
+    EG_TRY(eg_groups_against(&g->arena, g, how, order, &against));
     if (json)
         return how->published ? eg_grid_json_published(f, g, order)
                               : eg_grid_json(f, g, order, &against);

@@ -150,7 +150,7 @@ typedef struct table_json {
 static eg_status table_json_fill(const void *context, size_t i, eg_json *row)
 {
     const table_json *t = context;
-    return table_json_row(row, t->g, t->order[i], t->against->group);
+    return table_json_row(row, t->g, t->order[i], eg_against_of(t->against, t->g, t->order[i]));
 }
 
 eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order,
@@ -189,7 +189,7 @@ static bool csv_has(const eg_groups *g, eg_summary which, bool published)
     return false;
 }
 
-static void csv_heading(FILE *f, const eg_groups *g, const eg_group *against)
+static void csv_heading(FILE *f, const eg_groups *g, const eg_against *against)
 {
     fputs("name,label,settings,seeds,scale,bound,uploads_left_out,rounds_skipped", f);
     for (int i = 0; i < EG_SUMMARY_N; i++) {
@@ -198,14 +198,15 @@ static void csv_heading(FILE *f, const eg_groups *g, const eg_group *against)
             fprintf(f, ",%s,%s_sd", name, name);
         if (csv_has(g, (eg_summary)i, true))
             fprintf(f, ",%s_published,%s_published_sd", name, name);
-        if (against && csv_has(g, (eg_summary)i, false) && table_differs((eg_summary)i))
+        if (against->words && csv_has(g, (eg_summary)i, false) && table_differs((eg_summary)i))
             fprintf(f, ",%s_difference,%s_difference_sd,%s_p", name, name, name);
     }
     fputc('\n', f);
 }
 
-static void csv_row(FILE *f, const eg_groups *g, const eg_group *of, const eg_group *against)
+static void csv_row(FILE *f, const eg_groups *g, const eg_group *of, const eg_against *against)
 {
+    const eg_group *to = eg_against_of(against, g, of);
     eg_losses l = eg_group_losses(of);
     eg_csv_text(f, of->run[0]->start->name);
     fputc(',', f);
@@ -226,8 +227,8 @@ static void csv_row(FILE *f, const eg_groups *g, const eg_group *of, const eg_gr
             eg_csv_number(f, p ? p->mean : NAN);
             eg_csv_number(f, p && p->sd >= 0 ? p->sd : NAN);
         }
-        if (against && csv_has(g, which, false) && table_differs(which)) {
-            eg_paired d = eg_group_paired(of, against, which);
+        if (against->words && csv_has(g, which, false) && table_differs(which)) {
+            eg_paired d = to ? eg_group_paired(of, to, which) : eg_paired_of(NULL, 0);
             eg_csv_number(f, d.mean);
             eg_csv_number(f, d.sd);
             eg_csv_number(f, d.p);
@@ -239,7 +240,7 @@ static void csv_row(FILE *f, const eg_groups *g, const eg_group *of, const eg_gr
 void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order,
                  const eg_against *against)
 {
-    csv_heading(f, g, against->group);
+    csv_heading(f, g, against);
     for (size_t i = 0; i < g->n; i++)
-        csv_row(f, g, order[i], against->group);
+        csv_row(f, g, order[i], against);
 }

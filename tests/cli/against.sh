@@ -19,7 +19,17 @@ engram compare file.yaml --seeds 0..2 --csv | head -1 | tr , '\n' | grep "differ
 echo "# ours beside theirs"
 engram compare file.yaml --seeds 0..2 --published --quiet | head -3 | no_numbers
 engram compare file.yaml --seeds 0..2 --published --csv | cut -d, -f1-5
+echo "# two files: each has figures and a first row of its own"
+sed 's/name: small/name: other/; s/50, 1/70, 2/; s/label: er, method: er/label: er, method: [fedavg, er]/' file.yaml >other.yaml
+engram compare file.yaml other.yaml --seeds 0..2 --published --csv | cut -d, -f1-4,8-9
+engram compare file.yaml other.yaml --seeds 0..2 --markdown | cut -d'|' -f1-8 | no_numbers
+echo "# what a part gains"
+engram compare other.yaml --seeds 0..2 --markdown --without er | cut -d'|' -f1-8 | no_numbers
 echo "# what goes wrong"
+fails 2 engram compare other.yaml --without err
+fails 2 engram compare other.yaml --without der
+fails 2 engram compare other.yaml --without er --against avg
+fails 2 engram run other.yaml --without er
 fails 2 engram compare file.yaml --against ear
 fails 2 engram compare file.yaml --only avg --against er
 fails 2 engram run file.yaml --against er
