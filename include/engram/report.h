@@ -34,8 +34,7 @@ typedef struct eg_compare_how {
     eg_compare_form form;
     const char *sort; /* a value of the summary (the best first), "label" or "seeds"; NULL: in
                        * the order of the runs */
-    const char
-        *against;        /* the label that the others of its experiment are held against; NULL:
+    const char *against; /* the label that the others of its experiment are held against; NULL:
                           * its first row, if another one shares two seeds with it */
     const char *without; /* instead: a part of methods; each row with it is held against the one
                           * without it, so that differences are what the part gains */
