@@ -38,6 +38,7 @@ typedef struct runner_options {
     bool resume, force, quiet, json;
     const char *transport; /* NULL: the usual one */
     int64_t sheets;        /* as eg_run_how has it */
+    bool finished;         /* compare's: nothing is carried out */
     bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
     eg_compare_how table;  /* how it is printed */
 } runner_options;

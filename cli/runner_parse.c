@@ -212,6 +212,8 @@ static bool run_parse_flag(const char *name, runner_options *o)
         o->resume = true;
     else if (compare && strcmp(name, "--published") == 0)
         o->table.published = true;
+    else if (compare && strcmp(name, "--finished") == 0)
+        o->finished = true;
     else
         return compare && run_parse_form(name, &o->table.form);
     return true;
@@ -271,9 +273,9 @@ static size_t run_n_values(const runner_options *o)
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {
-    static const char *const flags[] = {"--quiet",  "--wire",     "--mpi",      "--json",
-                                        "--resume", "--force",    "--markdown", "--latex",
-                                        "--csv",    "--published"};
+    static const char *const flags[] = {"--quiet",  "--wire",      "--mpi",      "--json",
+                                        "--resume", "--force",     "--markdown", "--latex",
+                                        "--csv",    "--published", "--finished"};
     eg_suggestion near = eg_suggest(word);
     for (size_t i = 0; i < run_n_values(o); i++)
         eg_suggest_offer(&near, run_values[i]);

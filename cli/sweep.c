@@ -203,6 +203,24 @@ int runner_help(const runner_options *o, size_t first)
     return code;
 }
 
+/* Leaves out what is not finished; at least one run must be. */
+static int sweep_keep_finished(sweep *s)
+{
+    size_t n = 0, all = s->n;
+    for (size_t k = 0; k < all; k++)
+        if (s->items[k].done)
+            s->items[n++] = s->items[k];
+    s->n = n;
+    if (n == 0) {
+        eg_fail(EG_ENOENT, "none of the %zu runs is finished in %s", all, s->o->out);
+        return eg_cli_failed();
+    }
+    if (n < all)
+        fprintf(stderr, "engram: %zu of %zu runs are not finished and left out\n", all - n,
+                all);
+    return 0;
+}
+
 /* With more runs than ranks each rank carries out runs of its own; this one begins with the
  * first. */
 static int sweep_ranks(sweep *s, runner_options *own)
@@ -219,6 +237,8 @@ int runner_sweep(const runner_options *o, runner_folders *folders)
     sweep s;
     runner_options own;
     int code = sweep_open(o, folders, &s);
+    if (code == 0 && o->finished)
+        code = sweep_keep_finished(&s);
     size_t n_missing = code ? 0 : sweep_missing(&s);
     if (n_missing > 1 && o->jobs > 1) {
         code = sweep_jobs(&s, n_missing);

@@ -49,6 +49,7 @@ const eg_verb eg_verbs[] = {
      "  --jobs N          N runs side by side, each with a share of the cores; no result\n"
      "                    changes\n"
      "  --share K/N       every N-th run, from the K-th on: for a job array\n"
+     "  --finished        only what is finished already; nothing is run\n"
      "  --sort COLUMN     rows by label, seeds, acc_final, forgetting, seconds, ...: best "
      "first\n"
      "  --columns A,B     further columns: flops_clients, flops_server, server_seconds,\n"

@@ -22,7 +22,11 @@ echo "# text says the scale"
 engram compare file.yaml --set scale=0.5 --sort acc-final | grep -o "published\*\|^\* .*"
 echo "# further columns"
 engram compare file.yaml --markdown --columns flops-clients,server_seconds,client_mean | head -3 | no_numbers
+echo "# only what is finished"
+engram compare file.yaml --seeds 0..1 --finished --csv 2>&1 | cut -d, -f1,2,4
+fails 1 engram compare file.yaml --seed 7 --finished
 echo "# what goes wrong"
+fails 2 engram run file.yaml --finished
 fails 2 engram compare file.yaml --columns flops_clients,beauty
 fails 2 engram run file.yaml --columns flops_clients
 fails 2 engram compare file.yaml --sort beauty
