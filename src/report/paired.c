@@ -119,7 +119,7 @@ static const char *paired_words(eg_arena *arena, const eg_groups *g, const eg_co
     }
     if (how->without)
         return eg_arena_text(arena, "to the row without %s", how->without);
-    if (!many)
+    if (one && !many)
         return eg_arena_text(arena, "to %s", one->title);
     return eg_arena_text(arena, "to %s of its experiment",
                          how->against ? how->against : "the first row");

@@ -235,7 +235,8 @@ enum { PAIRS = 12 };
 static void make_pairs(char at[PAIRS][FILES_PATH + 16], const char *list[PAIRS])
 {
     for (int i = 0; i < PAIRS; i++) {
-        bool with = i / 3 % 2;
+        int of = i / 3;
+        bool with = of % 2;
         fixture s = {.name = i < 6 ? "one" : "two",
                      .label = with ? "both" : "alone",
                      .method = with ? "\"er\",\"fed_a_gem\"" : "\"er\"",
@@ -244,7 +245,7 @@ static void make_pairs(char at[PAIRS][FILES_PATH + 16], const char *list[PAIRS])
                      .rounds_a_task = 2,
                      .clients = 3,
                      .chosen = 3,
-                     .keep = 0.1 * (i / 3)};
+                     .keep = 0.1 * of};
         snprintf(at[i], sizeof at[i], "%s/pair%d", folder, i);
         list[i] = at[i];
         fixture_write(&s, at[i]);
