@@ -59,6 +59,10 @@ void eg_groups_free(eg_groups *g); /* NULL is fine */
 /* Finds what tells groups of one label apart; called by eg_groups_load. */
 eg_status eg_groups_tell_apart(eg_groups *g);
 
+/* In how many of the settings that both have two groups differ. */
+eg_status eg_groups_distance(eg_arena *a, const eg_group *one, const eg_group *other,
+                             size_t *out);
+
 /* Mean and sample standard deviation of n values that are no NaN. sd is NaN for n < 2, both are
  * for n = 0. */
 typedef struct eg_spread {

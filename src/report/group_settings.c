@@ -164,6 +164,20 @@ static eg_status settings_of_group(eg_groups *g, const settings *all, size_t i)
     return settings_suffix(g, group);
 }
 
+eg_status eg_groups_distance(eg_arena *a, const eg_group *one, const eg_group *other,
+                             size_t *out)
+{
+    settings mine = {.arena = a}, theirs = {.arena = a};
+    EG_TRY(settings_read(&mine, one->run[0]));
+    EG_TRY(settings_read(&theirs, other->run[0]));
+    *out = 0;
+    for (size_t k = 0; k < mine.n; k++) {
+        const char *value = settings_value(&theirs, mine.list[k].key, k);
+        *out += value && strcmp(value, mine.list[k].value) != 0;
+    }
+    return EG_OK;
+}
+
 static bool settings_alone(const eg_groups *g, size_t i)
 {
     for (size_t j = 0; j < g->n; j++)

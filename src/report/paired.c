@@ -95,6 +95,23 @@ static bool paired_is_without(const eg_group *it, const eg_group *of, const char
            paired_is_swept_alike(it, of);
 }
 
+/* The row without a part whose settings are nearest to a group's: a file may have several, with
+ * memories of other sizes. */
+static eg_status paired_nearest(eg_arena *a, const eg_groups *g, const eg_group *of,
+                                const char *part, const eg_group **out)
+{
+    size_t distance, least = SIZE_MAX;
+    *out = NULL;
+    for (const eg_group *k = g->group; k < g->group + g->n; k++) {
+        if (!paired_is_without(k, of, part))
+            continue;
+        EG_TRY(eg_groups_distance(a, of, k, &distance));
+        *out = distance < least ? k : *out;
+        least = distance < least ? distance : least;
+    }
+    return EG_OK;
+}
+
 /* The most seeds that a group shares with another one that it is held against. */
 static size_t paired_seeds(const eg_groups *g, const eg_against *a)
 {
@@ -134,15 +151,16 @@ eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_ho
                             const eg_group *const *order, eg_against *out)
 {
     const char *word = how->without ? how->without : how->against;
-    paired_fits fits = how->without   ? paired_is_without
-                       : how->against ? paired_is_called
-                                      : paired_is_first;
+    paired_fits fits = how->against ? paired_is_called : paired_is_first;
     size_t found = 0;
     *out = (eg_against){.which = paired_main(g)};
     out->to = eg_arena_alloc(a, g->n * sizeof *out->to);
     EG_TRY(out->to ? EG_OK : EG_ENOMEM);
     for (size_t i = 0; i < g->n; i++) {
-        out->to[i] = paired_find(g, order, fits, &g->group[i], word);
+        if (how->without)
+            EG_TRY(paired_nearest(a, g, &g->group[i], word, &out->to[i]));
+        else
+            out->to[i] = paired_find(g, order, fits, &g->group[i], word);
         found += out->to[i] != NULL;
     }
     if (found == 0 && how->without)

@@ -25,6 +25,11 @@ engram compare file.yaml other.yaml --seeds 0..2 --published --csv | cut -d, -f1
 engram compare file.yaml other.yaml --seeds 0..2 --markdown | cut -d'|' -f1-8 | no_numbers
 echo "# what a part gains"
 engram compare other.yaml --seeds 0..2 --markdown --without er | cut -d'|' -f1-8 | no_numbers
+cat >>other.yaml <<'YAML'
+- {label: avg_9, method: fedavg, overrides: {train: {batch: 9}}}
+- {label: er_9, method: [fedavg, er], overrides: {train: {batch: 9}}}
+YAML
+engram compare other.yaml --seeds 0..1 --json --without er | grep '"label"\|"against"'
 echo "# what goes wrong"
 fails 2 engram compare other.yaml --without err
 fails 2 engram compare other.yaml --without der
