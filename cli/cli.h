@@ -54,6 +54,15 @@ bool eg_cli_knows(const char *name, size_t n, const char *const *known);
  * is missing, says so and returns NULL. */
 const char *eg_cli_value(const char *verb, int argc, char **argv, int *i);
 
+/* The settings of --set that an experiment is to be read with, in the order given. */
+enum { EG_CLI_MAX_SETTINGS = 64 };
+typedef struct eg_cli_settings {
+    const char *pairs[EG_CLI_MAX_SETTINGS]; /* each KEY=VALUE, borrowed */
+    size_t n;
+} eg_cli_settings;
+/* Adds one. 0, or 2 after saying that they are too many. */
+int eg_cli_add_setting(const char *verb, eg_cli_settings *settings, const char *pair);
+
 /* Adds one --set to those before it, as "K=V K=V"; false, after saying so: they are too many.
  */
 enum { EG_CLI_SETS = 8192 };

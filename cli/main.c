@@ -55,6 +55,14 @@ const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
     return NULL;
 }
 
+int eg_cli_add_setting(const char *verb, eg_cli_settings *settings, const char *pair)
+{
+    if (settings->n == EG_CLI_MAX_SETTINGS)
+        return eg_cli_usage(verb, "there are more than %d --set", EG_CLI_MAX_SETTINGS);
+    settings->pairs[settings->n++] = pair;
+    return 0;
+}
+
 bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more)
 {
     size_t n = strlen(sets);

@@ -10,13 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MODEL_MAX_SETS = 32 };
-
 typedef struct model_options {
     eg_net_spec spec;
     bool input, classes; /* were given */
-    const char *sets[MODEL_MAX_SETS];
-    size_t n_sets;
+    eg_cli_settings settings;
     const char *load, *save, *only, *data_dir;
     uint64_t seed;
 } model_options;
@@ -76,9 +73,7 @@ static int model_option(model_options *o, const char *name, const char *value)
     } else if (strcmp(name, "--seed") == 0) {
         return eg_cli_seed("model", value, &o->seed);
     } else if (strcmp(name, "--set") == 0) {
-        if (o->n_sets == MODEL_MAX_SETS)
-            return eg_cli_usage("model", "there are more than %d --set", MODEL_MAX_SETS);
-        o->sets[o->n_sets++] = value;
+        return eg_cli_add_setting("model", &o->settings, value);
     } else if (strcmp(name, "--input") == 0) {
         if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
             return eg_cli_usage("model", "'%s' is not CxHxW", value);
@@ -113,8 +108,8 @@ static int model_parse(int argc, char **argv, model_options *o)
 static int model_by_name(const model_options *o, eg_net **net)
 {
     char options[EG_CLI_SETS] = "";
-    for (size_t i = 0; i < o->n_sets; i++)
-        if (!eg_cli_add_set("model", options, o->sets[i]))
+    for (size_t i = 0; i < o->settings.n; i++)
+        if (!eg_cli_add_set("model", options, o->settings.pairs[i]))
             return 2;
     eg_net_spec spec = o->spec;
     spec.options = options;
@@ -131,7 +126,7 @@ static int model_of_file(const model_options *o, const char *path, eg_net **net)
     eg_experiment *e;
     if (o->input != o->classes)
         return eg_cli_usage("model", "of a file, --input and --classes go together");
-    if (eg_experiment_load(path, o->only, o->n_sets, o->sets, &e) != EG_OK)
+    if (eg_experiment_load(path, o->only, o->settings.n, o->settings.pairs, &e) != EG_OK)
         return eg_cli_failed();
     eg_status s = eg_experiment_net(e, o->data_dir, o->input ? &o->spec : NULL, net);
     eg_experiment_free(e);

@@ -11,13 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PRETRAIN_MAX_SETS = 32 };
-
 typedef struct pretrain_call {
     const char *file, *only, *data_dir;
     const eg_dataset *probe; /* NULL: none */
-    const char *sets[PRETRAIN_MAX_SETS];
-    size_t n_sets;
+    eg_cli_settings settings;
     bool quiet;
 } pretrain_call;
 
@@ -40,10 +37,8 @@ static int pretrain_option(pretrain_call *c, const char *name, const char *value
     } else if (strcmp(name, "--probe") == 0) {
         c->probe = eg_dataset_find(value);
         return c->probe ? 0 : eg_cli_refused("pretrain", EG_ENOENT);
-    } else if (c->n_sets == PRETRAIN_MAX_SETS) {
-        return eg_cli_usage("pretrain", "there are more than %d --set", PRETRAIN_MAX_SETS);
     } else {
-        c->sets[c->n_sets++] = value;
+        return eg_cli_add_setting("pretrain", &c->settings, value);
     }
     return 0;
 }
@@ -79,11 +74,11 @@ static eg_status pretrain_resolve(const pretrain_call *c, eg_experiment **out)
     EG_TRY(eg_experiment_file_open(c->file, &file));
     eg_status s = EG_OK;
     if (c->only)
-        s = eg_experiment_file_resolve(file, c->only, c->n_sets, c->sets, out);
+        s = eg_experiment_file_resolve(file, c->only, c->settings.n, c->settings.pairs, out);
     for (size_t i = 0; !c->only && (label = eg_experiment_file_label(file, i)); i++) {
         eg_experiment_free(*out);
         *out = NULL;
-        s = eg_experiment_file_resolve(file, label, c->n_sets, c->sets, out);
+        s = eg_experiment_file_resolve(file, label, c->settings.n, c->settings.pairs, out);
         if (s != EG_OK || eg_experiment_pretrains(*out))
             break;
     }

@@ -4,6 +4,8 @@
 #ifndef EG_CLI_RUNNER_H
 #define EG_CLI_RUNNER_H
 
+#include "cli.h"
+
 #include <engram/report.h>
 
 enum { RUNNER_MAX = 64, RUNNER_PATH = 600 };
@@ -26,8 +28,7 @@ typedef struct runner_options {
     const char *only[RUNNER_MAX]; /* labels; none: every run */
     size_t n_only;
     const char *out, *data_dir, *tensorboard;
-    const char *sets[RUNNER_MAX];
-    size_t n_sets;
+    eg_cli_settings settings;
     uint64_t *seeds; /* [n_seeds], none twice */
     size_t n_seeds;
     bool seeded; /* a seed was given */

@@ -79,8 +79,8 @@ static int check_refused(const runner_options *o, const runner_source *source,
     char why[1024];
     eg_experiments plain = {0};
     snprintf(why, sizeof why, "%s", eg_error());
-    bool wrong =
-        o->n_sets && eg_experiment_file_sweep(source->file, label, 0, NULL, &plain) == EG_OK;
+    bool wrong = o->settings.n &&
+                 eg_experiment_file_sweep(source->file, label, 0, NULL, &plain) == EG_OK;
     eg_experiments_free(&plain);
     eg_fail(s, "%s", why);
     return wrong ? eg_cli_refused(o->verb, s) : eg_cli_failed();
@@ -91,7 +91,8 @@ static int check_label(const runner_options *o, runner_source *source, const cha
                        bool *found)
 {
     eg_experiments runs;
-    eg_status s = eg_experiment_file_sweep(source->file, label, o->n_sets, o->sets, &runs);
+    eg_status s =
+        eg_experiment_file_sweep(source->file, label, o->settings.n, o->settings.pairs, &runs);
     if (s != EG_OK)
         return check_refused(o, source, label, s);
     int code = 0;
@@ -122,7 +123,7 @@ static int check_folder(const runner_options *o, runner_source *source)
     if (!o->resume)
         return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run",
                             source->path);
-    if (o->n_sets || o->n_only || o->seeded)
+    if (o->settings.n || o->n_only || o->seeded)
         return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
     if (!(source->runs = calloc(1, sizeof *source->runs))) {
         eg_fail(EG_ENOMEM, "no memory for a run");

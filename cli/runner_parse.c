@@ -145,9 +145,7 @@ static int run_parse_value(const char *name, const char *value, runner_options *
     } else if (strcmp(name, "--data-dir") == 0) {
         o->data_dir = value;
     } else if (strcmp(name, "--set") == 0) {
-        if (o->n_sets == RUNNER_MAX)
-            return eg_cli_usage(o->verb, "there are more than %d --set", RUNNER_MAX);
-        o->sets[o->n_sets++] = value;
+        return eg_cli_add_setting(o->verb, &o->settings, value);
     } else if (strcmp(name, "--workers") == 0) {
         return run_parse_count(value, "workers", o, &o->workers);
     } else if (strcmp(name, "--jobs") == 0) {

@@ -14,7 +14,8 @@ enum { SCENARIO_MAX_SOURCES = 64 };
 
 typedef struct scenario_options {
     const char *job, *file, *out;
-    const char *only; /* the experiment's run; NULL: its first */
+    const char *only;         /* the experiment's run; NULL: its first */
+    eg_cli_settings settings; /* of an experiment */
     uint64_t seed;
     bool real; /* labels from the data's own files, not from published counts */
 } scenario_options;
@@ -75,7 +76,7 @@ static eg_status scenario_open_run(scenario_case *c, const scenario_options *o,
                                    const eg_experiment_file *file)
 {
     eg_experiment *e;
-    EG_TRY(eg_experiment_file_resolve(file, o->only, 0, NULL, &e));
+    EG_TRY(eg_experiment_file_resolve(file, o->only, o->settings.n, o->settings.pairs, &e));
     snprintf(c->run, sizeof c->run, "%s", eg_experiment_label(e));
     eg_status s = eg_experiment_preview(e, o->seed, o->real, &c->preview);
     eg_experiment_free(e);
@@ -94,7 +95,7 @@ static eg_status scenario_open(scenario_case *c, const scenario_options *o)
 {
     eg_experiment_file *file;
     eg_status s = eg_experiment_file_open(o->file, &file);
-    if (s == EG_ENOENT && !o->only)
+    if (s == EG_ENOENT && !o->only && o->settings.n == 0)
         return scenario_open_spec(c, o);
     EG_TRY(s);
     s = scenario_open_run(c, o, file);
@@ -214,6 +215,10 @@ static int scenario_parse(int argc, char **argv, scenario_options *o)
                 return 2;
         } else if (strcmp(argv[i], "--only") == 0) {
             if (!(o->only = eg_cli_value("scenario", argc, argv, &i)))
+                return 2;
+        } else if (strcmp(argv[i], "--set") == 0) {
+            if (!(value = eg_cli_value("scenario", argc, argv, &i)) ||
+                eg_cli_add_setting("scenario", &o->settings, value) != 0)
                 return 2;
         } else if (strcmp(argv[i], "--real") == 0) {
             o->real = true;

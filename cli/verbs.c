@@ -170,6 +170,7 @@ const eg_verb eg_verbs[] = {
      "  digest            a fingerprint of the split\n\n"
      "FILE describes a scenario alone or is an experiment, whose settings then apply.\n\n"
      "  --only LABEL      of an experiment: this run's (the first one's)\n"
+     "  --set KEY=VALUE   of an experiment: change a setting: scenario.partition.alpha=0.1\n"
      "  --seed N          of the split (0)\n"
      "  --real            labels from the data, not the published counts\n"
      "  --out FILE.svg    of show: a picture too\n"},
