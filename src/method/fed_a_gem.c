@@ -22,13 +22,14 @@
 #include <string.h>
 
 enum { FED_A_GEM_PROJECT, FED_A_GEM_AVERAGE, FED_A_GEM_ROTATE, FED_A_GEM_PROJECT_SCALE };
+enum { FED_A_GEM_MEAN, FED_A_GEM_COSINE, FED_A_GEM_SOFTMAX };
 
 typedef struct fed_a_gem {
     int variant; /* of "paper|release" */
     int64_t samples, refresh;
     int refinement, when; /* when: of "conflict|always" */
     double rate;
-    int aggregation; /* of "mean|cosine" */
+    int aggregation; /* of "mean|cosine|softmax" */
 } fed_a_gem;
 
 typedef struct fed_a_gem_client {
@@ -57,9 +58,10 @@ static const eg_opt fed_a_gem_opts[] = {
     EG_OPT_CHOICE(fed_a_gem, when, 0, "refined are: gradients past 90 degrees from r, or all",
                   "conflict|always"),
     EG_OPT_REAL(fed_a_gem, rate, 1, 0, 1, "chance that one of these is refined"),
-    EG_OPT_CHOICE(fed_a_gem, aggregation, 0,
+    EG_OPT_CHOICE(fed_a_gem, aggregation, FED_A_GEM_MEAN,
                   "clients' weights as the server has them, or times how well the client's update "
-                  "descends along r: max(0, cosine)", "mean|cosine"),
+                  "descends along r: max(0, cosine), or exp(cosine), which leaves nobody out",
+                  "mean|cosine|softmax"),
     EG_OPT_END,
 };
 // clang-format on
@@ -170,22 +172,28 @@ static eg_status fed_a_gem_accept(void *self, eg_server *s, int exchange, int64_
     return eg_server_flat(s, from, fed_a_gem_name, &gradient);
 }
 
-/* max(0, cos) of the angle between the client's update and descent along r. The update is
+/* The cosine of the angle between the client's update and descent along r. The update is
  * w_client - w, and r is a gradient, so a client that makes the memories' loss smaller has
- * update.r < 0: the cosine is that with -r. */
+ * update.r < 0: the cosine is that with -r. 0 where either has no direction. */
+static double fed_a_gem_cosine(const eg_server *s, const float *w, const float *reference)
+{
+    double u_r = 0, u_u = 0, r_r = 0;
+    for (size_t i = 0; i < s->n_params; i++) {
+        double u = (double)w[i] - (double)s->param[i], r = (double)reference[i];
+        u_r += u * r, u_u += u * u, r_r += r * r;
+    }
+    return u_r != 0 ? -u_r / (sqrt(u_u) * sqrt(r_r)) : 0;
+}
+
 static double fed_a_gem_weight(void *self, eg_server *s, int64_t client, const eg_bundle *from)
 {
     const fed_a_gem_server *a = self;
     const float *w = eg_bundle_find(from, "param", NULL);
-    double u_r = 0, u_u = 0, r_r = 0;
     (void)client;
-    if (a->is.aggregation == 0 || !a->reference || !w)
+    if (a->is.aggregation == FED_A_GEM_MEAN || !a->reference || !w)
         return 1;
-    for (size_t i = 0; i < s->n_params; i++) {
-        double u = (double)w[i] - (double)s->param[i], r = (double)a->reference[i];
-        u_r += u * r, u_u += u * u, r_r += r * r;
-    }
-    return u_r < 0 ? -u_r / (sqrt(u_u) * sqrt(r_r)) : 0;
+    double cosine = fed_a_gem_cosine(s, w, a->reference);
+    return a->is.aggregation == FED_A_GEM_SOFTMAX ? exp(cosine) : fmax(0, cosine);
 }
 
 /* Takes the reference from what a bundle holds: the mean of the answers, or what was kept. */

@@ -143,6 +143,7 @@ static void test_every_option_changes_the_result(void **state)
         "fed_a_gem.when=always",
         "fed_a_gem.rate=0.5",
         "fed_a_gem.aggregation=cosine",
+        "fed_a_gem.aggregation=softmax",
         "memory.kind=window",
         "memory.kind=random",
         "memory.size=5",

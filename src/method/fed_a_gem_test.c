@@ -202,6 +202,27 @@ static void test_cosine_weights_favour_those_who_descend(void **state)
     hand_server_close(&cosine);
 }
 
+static void test_softmax_weights_leave_nobody_out(void **state)
+{
+    (void)state;
+    float global[] = {1, 1};
+    hand_server soft;
+    const float down[] = {-2, -3}, away[] = {2, 1}, against[] = {4, 5}, stays[] = {1, 1};
+    hand_server_open(&soft, method, (const char *const[]){"aggregation", "softmax", NULL}, 2,
+                     global);
+    assert_ok(method->server.begin(soft.self, &soft.s));
+    assert_near(weight_of(&soft, away), 1, 0); /* no reference yet */
+    server_learns(&soft, (const float[]){3, 4});
+    /* cosines 1, -0.6 and -1; exp(-1), exp(1) and exp(-0.6) by bc */
+    assert_near(weight_of(&soft, down), 2.718281828459045, 1e-12);
+    assert_near(weight_of(&soft, away), 0.548811636094026, 1e-12);
+    assert_near(weight_of(&soft, against), 0.367879441171442, 1e-12);
+    assert_near(weight_of(&soft, stays), 1, 0); /* no direction */
+    server_learns(&soft, (const float[]){0, 0});
+    assert_near(weight_of(&soft, down), 1, 0);
+    hand_server_close(&soft);
+}
+
 /* A client's answer, accepted and added to the others, as the core does. */
 static void take(hand_server *h, int64_t client, const eg_bundle *from, eg_bundle_mean *to)
 {
@@ -290,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_the_rate_is_the_share_of_projected_gradients),
         cmocka_unit_test(test_the_reference_is_refreshed_every_so_many_rounds),
         cmocka_unit_test(test_cosine_weights_favour_those_who_descend),
+        cmocka_unit_test(test_softmax_weights_leave_nobody_out),
         cmocka_unit_test(test_the_reference_is_the_plain_mean),
         cmocka_unit_test(test_a_reference_of_another_length_is_refused),
     };
