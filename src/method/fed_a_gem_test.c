@@ -213,7 +213,7 @@ static void test_softmax_weights_leave_nobody_out(void **state)
     assert_ok(method->server.begin(soft.self, &soft.s));
     assert_near(weight_of(&soft, away), 1, 0); /* no reference yet */
     server_learns(&soft, (const float[]){3, 4});
-    /* cosines 1, -0.6 and -1; exp(-1), exp(1) and exp(-0.6) by bc */
+    /* cosines 1, -0.6 and -1; their exponentials to 15 digits, worked in decimals */
     assert_near(weight_of(&soft, down), 2.718281828459045, 1e-12);
     assert_near(weight_of(&soft, away), 0.548811636094026, 1e-12);
     assert_near(weight_of(&soft, against), 0.367879441171442, 1e-12);
