@@ -93,6 +93,7 @@ static eg_status worker_recall_memory(eg_worker *w)
     EG_TRY(eg_client_recall(&w->client, "memory", &kept));
     if (kept)
         EG_TRY(eg_blame(worker_find_rows(w, kept, &rows), "the record 'memory'"));
+    w->n_offered = rows.seen;
     return eg_memory_set(w->client.memory, &rows);
 }
 
@@ -229,7 +230,9 @@ static eg_status worker_finish(eg_worker *w)
         EG_TRY(worker_keep(w, "own", worker_fill_model));
     if (eg_worker_tests_uploads(w->e, c->scenario, w->agreed, c->round))
         EG_TRY(worker_keep(w, EG_UPLOADED, worker_fill_uploaded));
-    if (c->memory)
+    /* Rows that were offered once a task stay as they were in all its later rounds: they are
+     * not written again. */
+    if (c->memory && eg_memory_get(c->memory).seen != w->n_offered)
         EG_TRY(worker_keep(w, "memory", worker_fill_memory));
     return eg_worker_keep_optimizer(w);
 }
