@@ -116,6 +116,27 @@ static void test_rows_are_held_against_the_first_or_a_label(void **state)
     eg_groups_free(g);
 }
 
+static void test_latex_tells_a_minus_from_a_hyphen(void **state)
+{
+    (void)state;
+    char at[FILES_PATH + 16], *text;
+    const char *list[] = {at};
+    fixture s = {.name = "one",
+                 .label = "er-20",
+                 .tasks = 2,
+                 .rounds_a_task = 2,
+                 .clients = 3,
+                 .chosen = 3,
+                 .keep = 0.4};
+    snprintf(at, sizeof at, "%s/hyphen", folder);
+    fixture_write(&s, at);
+    assert_ok(
+        eg_compare_print(list, 1, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_LATEX}, &text));
+    assert_non_null(strstr(text, "\ner-20 & 1 & "));
+    assert_non_null(strstr(text, " & $-$")); /* backward transfer */
+    free(text);
+}
+
 /* One seed a label shows no difference, unless it is asked for. */
 static void test_single_seeds_are_not_compared(void **state)
 {
@@ -325,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_pairs_are_the_seeds_that_both_have),
         TEST(test_rows_are_held_against_the_first_or_a_label),
+        TEST(test_latex_tells_a_minus_from_a_hyphen),
         TEST(test_single_seeds_are_not_compared),
         TEST(test_programs_get_every_difference),
         TEST(test_how_chance_is_shown),

@@ -155,18 +155,24 @@ static bool latex_is(const char *text, const char *what)
     return strncmp(text, what, strlen(what)) == 0;
 }
 
+/* A number's sign, which stands at the beginning or after a blank; "er-20" has a hyphen. */
+static bool latex_is_minus(const char *text, const char *at)
+{
+    return *at == '-' && at[1] >= '0' && at[1] <= '9' && (at == text || at[-1] == ' ');
+}
+
 /* What LaTeX reads as itself; ± and the dashes are ours, other characters are the document's to
  * know. */
 static void latex_text(FILE *f, const char *text)
 {
-    for (; *text; text++) {
+    for (const char *begin = text; *text; text++) {
         if (latex_is(text, "±"))
             fputs("$\\pm$", f), text += strlen("±") - 1;
         else if (latex_is(text, "–"))
             fputs("--", f), text += strlen("–") - 1;
         else if (latex_is(text, "…"))
             fputs("\\dots{}", f), text += strlen("…") - 1;
-        else if (*text == '-' && text[1] >= '0' && text[1] <= '9')
+        else if (latex_is_minus(begin, text))
             fputs("$-$", f);
         else if (*text == '<' || *text == '>')
             fprintf(f, "$%c$", *text);
