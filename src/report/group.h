@@ -59,9 +59,10 @@ void eg_groups_free(eg_groups *g); /* NULL is fine */
 /* Finds what tells groups of one label apart; called by eg_groups_load. */
 eg_status eg_groups_tell_apart(eg_groups *g);
 
-/* In how many of the settings that both have two groups differ. */
-eg_status eg_groups_distance(eg_arena *a, const eg_group *one, const eg_group *other,
-                             size_t *out);
+/* In which of the settings that both have two groups differ, and in how many; label and method
+ * do not count. keys: "memory.size, train.lr", of the arena; "" if in none. */
+eg_status eg_groups_between(eg_arena *a, const eg_group *one, const eg_group *other,
+                            const char **keys, size_t *n);
 
 /* Mean and sample standard deviation of n values that are no NaN. sd is NaN for n < 2, both are
  * for n = 0. */

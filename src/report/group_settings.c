@@ -164,18 +164,27 @@ static eg_status settings_of_group(eg_groups *g, const settings *all, size_t i)
     return settings_suffix(g, group);
 }
 
-eg_status eg_groups_distance(eg_arena *a, const eg_group *one, const eg_group *other,
-                             size_t *out)
+/* What every run has of its own. */
+static bool settings_is_name(const char *key)
+{
+    return strcmp(key, "label") == 0 || strcmp(key, "method") == 0;
+}
+
+eg_status eg_groups_between(eg_arena *a, const eg_group *one, const eg_group *other,
+                            const char **keys, size_t *n)
 {
     settings mine = {.arena = a}, theirs = {.arena = a};
     EG_TRY(settings_read(&mine, one->run[0]));
     EG_TRY(settings_read(&theirs, other->run[0]));
-    *out = 0;
-    for (size_t k = 0; k < mine.n; k++) {
-        const char *value = settings_value(&theirs, mine.list[k].key, k);
-        *out += value && strcmp(value, mine.list[k].value) != 0;
+    *keys = "";
+    *n = 0;
+    for (size_t k = 0; k < mine.n && *keys; k++) {
+        const char *key = mine.list[k].key, *value = settings_value(&theirs, key, k);
+        if (settings_is_name(key) || !value || strcmp(value, mine.list[k].value) == 0)
+            continue;
+        *keys = eg_arena_text(a, "%s%s%s", *keys, (*n)++ ? ", " : "", key);
     }
-    return EG_OK;
+    return *keys ? EG_OK : EG_ENOMEM;
 }
 
 static bool settings_alone(const eg_groups *g, size_t i)

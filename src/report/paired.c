@@ -95,19 +95,42 @@ static bool paired_is_without(const eg_group *it, const eg_group *of, const char
            paired_is_swept_alike(it, of);
 }
 
-/* The row without a part whose settings are nearest to a group's: a file may have several, with
- * memories of other sizes. */
+/* The row without a part whose settings are nearest to a group's, since a file may have
+ * several, with memories of other sizes; and the settings in which it is another all the same.
+ */
 static eg_status paired_nearest(eg_arena *a, const eg_groups *g, const eg_group *of,
-                                const char *part, const eg_group **out)
+                                const char *part, const eg_group **out, const char **beside)
 {
-    size_t distance, least = SIZE_MAX;
+    size_t n, least = SIZE_MAX;
     *out = NULL;
+    *beside = "";
     for (const eg_group *k = g->group; k < g->group + g->n; k++) {
+        const char *keys;
         if (!paired_is_without(k, of, part))
             continue;
-        EG_TRY(eg_groups_distance(a, of, k, &distance));
-        *out = distance < least ? k : *out;
-        least = distance < least ? distance : least;
+        EG_TRY(eg_groups_between(a, of, k, &keys, &n));
+        if (n >= least)
+            continue;
+        *out = k;
+        *beside = keys;
+        least = n;
+    }
+    return EG_OK;
+}
+
+/* Whom each group is held against to tell what a part gains. */
+static eg_status paired_without(eg_arena *a, const eg_groups *g, const char *part,
+                                eg_against *out)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const char *beside;
+        EG_TRY(paired_nearest(a, g, &g->group[i], part, &out->to[i], &beside));
+        if (!*beside)
+            continue;
+        out->beside = eg_arena_text(a, "%s%s%s (%s)", out->beside ? out->beside : "",
+                                    out->beside ? ", " : "", g->group[i].title, beside);
+        if (!out->beside)
+            return EG_ENOMEM;
     }
     return EG_OK;
 }
@@ -156,10 +179,10 @@ eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_ho
     *out = (eg_against){.which = paired_main(g)};
     out->to = eg_arena_alloc(a, g->n * sizeof *out->to);
     EG_TRY(out->to ? EG_OK : EG_ENOMEM);
+    if (how->without)
+        EG_TRY(paired_without(a, g, word, out));
     for (size_t i = 0; i < g->n; i++) {
-        if (how->without)
-            EG_TRY(paired_nearest(a, g, &g->group[i], word, &out->to[i]));
-        else
+        if (!how->without)
             out->to[i] = paired_find(g, order, fits, &g->group[i], word);
         found += out->to[i] != NULL;
     }
@@ -211,6 +234,8 @@ const char *eg_against_note(eg_arena *a, const eg_against *against)
     const eg_column *c = eg_column_find(eg_summary_name(against->which));
     return eg_arena_text(a,
                          "difference: in %s %s, seed by seed; p: of a paired t test, below "
-                         "five seeds of an exact sign test",
-                         c->heading, against->words);
+                         "five seeds of an exact sign test%s%s",
+                         c->heading, against->words,
+                         against->beside ? "; not the part alone differs: " : "",
+                         against->beside ? against->beside : "");
 }

@@ -14,8 +14,10 @@ eg_paired eg_group_paired(const eg_group *g, const eg_group *other, eg_summary w
 typedef struct eg_against {
     const eg_group *
         *to; /* [groups]: whom each is held against, which may be itself; NULL: none */
-    const char *words; /* "to er"; NULL: no difference is worth being said */
-    eg_summary which;  /* what is compared where there is room for one value */
+    const char *words;  /* "to er"; NULL: no difference is worth being said */
+    const char *beside; /* "er_9 (train.batch)": rows that differ in more than a part from what
+                           lacks it; NULL: none */
+    eg_summary which;   /* what is compared where there is room for one value */
 } eg_against;
 
 /* As a comparison wants it (its fields against and without); order: the groups' (NULL: as they

@@ -30,6 +30,8 @@ cat >>other.yaml <<'YAML'
 - {label: er_9, method: [fedavg, er], overrides: {train: {batch: 9}}}
 YAML
 engram compare other.yaml --seeds 0..1 --json --without er | grep '"label"\|"against"'
+echo "# what differs beside the part"
+engram compare other.yaml --seeds 0..1 --only avg --only er_9 --markdown --without er | grep -o "not the part.*"
 echo "# what goes wrong"
 fails 2 engram compare other.yaml --without err
 fails 2 engram compare other.yaml --without der
