@@ -150,7 +150,8 @@ static double lines_room(const eg_line_chart *c)
         return lines_room_small;
     for (size_t i = 0; i < c->n; i++)
         room = fmax(room, number + eg_svg_label_width(c->line[i].name, c->line[i].dash));
-    return fmin(room, lines_room_most);
+    return fmin(room + 1,
+                lines_room_most); /* a pixel for what sums in another order round to */
 }
 
 /* Names of strong lines are never left out, so many of them make the chart higher. */

@@ -357,11 +357,25 @@ static void test_labels_of_one_colour_differ_in_dashes(void **state)
     assert_int_equal(text_count(page, "\"chip dash2\""), 3 * 8);
     assert_int_equal(text_count(page, "\"chip dash3\""), 3 * 2);
     assert_int_equal(text_count(page, "\"line strong dash3\""),
-                     3 * 2 * 2);                       /* lines and names */
-    assert_int_equal(text_count(page, "…</text>"), 3); /* beside the three lines of the last */
+                     3 * 2 * 2); /* lines and names */
+    /* Beside the three lines of the last, which lose their middle. */
+    assert_int_equal(text_count(page, "…d beside a line</text>"), 3);
     assert_non_null(
         strstr(page, "data-chart=\"compare\" role=\"img\" viewBox=\"0 0 960 476\""));
     assert_nested(page);
+    free(page);
+}
+
+/* Charts leave the room that the longest name needs, to the last bit. */
+static void test_names_that_just_fit_are_whole(void **state)
+{
+    (void)state;
+    fixture runs[] = {plain, plain};
+    runs[0].label = "a-gem+fed-a-gem-5120";
+    runs[1].label = "er";
+    char *page = page_of(runs, 2);
+    assert_non_null(strstr(page, "  a-gem+fed-a-gem-5120</text>"));
+    assert_null(strstr(page, "…"));
     free(page);
 }
 
@@ -472,6 +486,7 @@ int main(int argc, char **argv)
         TEST(test_scaled_runs_are_marked),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_labels_of_one_colour_differ_in_dashes),
+        TEST(test_names_that_just_fit_are_whole),
         TEST(test_all_text_is_escaped),
         TEST(test_odd_runs_still_make_a_page),
         TEST(test_failure_leaves_no_page),

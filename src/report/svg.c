@@ -250,20 +250,21 @@ double eg_svg_label_width(const char *text, int dash)
     return SVG_LABEL_LEAD + (dash ? SVG_LABEL_DASH : 0) + svg_text_width(text);
 }
 
-/* Writes as many characters as fit, and an ellipsis if that is not all. */
+/* Writes as many characters as fit; a longer text loses its middle, for labels are told apart
+ * by how they begin and end. */
 static void svg_shortened(FILE *f, const char *text, double room)
 {
-    size_t n = eg_show_length(text);
     char copy[256];
-    bool cut = svg_text_width(text) > room || strlen(text) >= sizeof copy;
-    do {
-        size_t bytes = eg_show_begin(text, n);
-        bytes = bytes < sizeof copy ? bytes : 0;
-        memcpy(copy, text, bytes);
-        copy[bytes] = 0;
-    } while (cut && n-- > 1 && (!*copy || svg_text_width(copy) > room - svg_wide("…")));
-    eg_html_text(f, copy);
-    fputs(cut ? "…" : "", f);
+    size_t all = eg_show_length(text);
+    bool fits = svg_text_width(text) <= room;
+    for (size_t kept = all; !fits && kept-- > 1;) {
+        size_t begin = eg_show_begin(text, kept - kept / 2);
+        const char *end = text + eg_show_begin(text, all - kept / 2);
+        int n = snprintf(copy, sizeof copy, "%.*s…%s", (int)begin, text, end);
+        fits = kept == 1 || ((size_t)n < sizeof copy && svg_text_width(copy) <= room);
+        text = fits ? copy : text;
+    }
+    eg_html_text(f, text);
 }
 
 static void svg_label(FILE *f, const eg_frame *m, double edge, const eg_label *l, double y)
