@@ -1,167 +1,13 @@
-/* cluster_threaded_test.c - ranks as threads of one process, over calls that stand in for MPI.
+/* cluster_threaded_test.c - frames, orders and whole runs over ranks.
  * SPDX-License-Identifier: Apache-2.0
- *
- * What is sent is done at the second question only, so that nothing may count on more.
  */
-#include "runs.h"
-
-#include "transport/cluster.h"
+#include "ranks.h"
 
 #include <engram/method.h>
 
-#include <pthread.h>
 #include <time.h>
 
-enum { RANKS = 3 };
-
 static char folder[FILES_PATH];
-
-typedef struct packet {
-    int from;
-    size_t n;
-    struct packet *next;
-    unsigned char bytes[];
-} packet;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static packet *queues[RANKS]; /* what each rank has not received yet, in order */
-static int ranks;             /* how many there are */
-
-typedef struct request {
-    int asked;
-} request;
-
-static request *new_request(void)
-{
-    request *r = calloc(1, sizeof *r);
-    assert_non_null(r);
-    return r;
-}
-
-static int fake_init(void *self, int *rank, int *size, char host[EG_MPI_TEXT],
-                     char why[EG_MPI_TEXT])
-{
-    why[0] = 0;
-    *rank = *(int *)self, *size = ranks;
-    snprintf(host, EG_MPI_TEXT, "host%d", *rank);
-    return 0;
-}
-
-static void *fake_send(void *self, int to, const void *bytes, int n)
-{
-    packet *p = malloc(sizeof *p + (size_t)n);
-    assert_non_null(p);
-    *p = (packet){.from = *(int *)self, .n = (size_t)n};
-    memcpy(p->bytes, bytes, (size_t)n);
-    pthread_mutex_lock(&lock);
-    packet **end = &queues[to];
-    while (*end)
-        end = &(*end)->next;
-    *end = p;
-    pthread_mutex_unlock(&lock);
-    return new_request();
-}
-
-static void *fake_receive(void *self, int from, void *bytes, int n)
-{
-    pthread_mutex_lock(&lock);
-    packet **at = &queues[*(int *)self];
-    while ((*at)->from != from)
-        at = &(*at)->next;
-    packet *p = *at;
-    *at = p->next;
-    pthread_mutex_unlock(&lock);
-    assert_int_equal(p->n, n);
-    memcpy(bytes, p->bytes, p->n);
-    free(p);
-    return new_request();
-}
-
-static int fake_done(void *self, void *of)
-{
-    (void)self;
-    request *r = of;
-    if (r->asked++ == 0)
-        return 0;
-    free(r);
-    return 1;
-}
-
-static int fake_probe(void *self, int *from, int *n)
-{
-    pthread_mutex_lock(&lock);
-    const packet *p = queues[*(int *)self];
-    if (p)
-        *from = p->from, *n = (int)p->n;
-    pthread_mutex_unlock(&lock);
-    return p != NULL;
-}
-
-static void fake_finalise(void *self)
-{
-    (void)self;
-}
-
-static int numbers[RANKS] = {0, 1, 2};
-
-static eg_cluster *join(int rank)
-{
-    eg_cluster *c;
-    const eg_mpi_calls calls = {.version = EG_MPI_CALLS,
-                                .self = &numbers[rank],
-                                .init = fake_init,
-                                .send = fake_send,
-                                .receive = fake_receive,
-                                .done = fake_done,
-                                .probe = fake_probe,
-                                .finalise = fake_finalise};
-    assert_ok(eg_cluster_new(&calls, NULL, &c));
-    eg_cluster_set_piece(c, 1000);
-    return c;
-}
-
-/* What one rank does in a test, and what it came to. */
-typedef struct one {
-    int rank;
-    eg_cluster *c;
-    void (*life)(struct one *o);
-    const eg_experiment *e;
-    eg_run_how how;
-    char path[512], why[1024];
-    eg_status status;
-    int code;
-    pthread_t thread;
-} one;
-
-static void *one_thread(void *arg)
-{
-    one *o = arg;
-    o->c = join(o->rank);
-    o->life(o);
-    snprintf(o->why, sizeof o->why, "%s", o->status == EG_OK ? "" : eg_error());
-    if (o->status != EG_OK && o->rank)
-        eg_cluster_fail(o->c, eg_error());
-    o->code = o->status != EG_OK;
-    if (eg_cluster_close(o->c, &o->code) != EG_OK) {
-        o->status = EG_EIO;
-        snprintf(o->why, sizeof o->why, "%s", eg_error());
-    }
-    return NULL;
-}
-
-/* Each rank on a thread of its own, until all have ended. */
-static void together(one *all, int n)
-{
-    ranks = n;
-    for (int r = 0; r < n; r++) {
-        all[r].rank = r;
-        assert_int_equal(pthread_create(&all[r].thread, NULL, one_thread, &all[r]), 0);
-    }
-    for (int r = 0; r < n; r++)
-        pthread_join(all[r].thread, NULL);
-    for (int r = 0; r < n; r++)
-        assert_null(queues[r]); /* nothing is left behind */
-}
 
 enum { FRAMES = 20 };
 
@@ -314,6 +160,16 @@ static eg_status sharing_refine(void *self, eg_server *s, float *param, float *s
 static const eg_method sharing = {.component = {.name = "sharing", .help = "shares its work"},
                                   .server = {.refine = sharing_refine, .work = sharing_work}};
 
+/* A part whose server has nothing to say to one client, which ends the run. */
+static eg_status mute_send_one(void *self, eg_server *s, int64_t client, eg_bundle *to)
+{
+    (void)self, (void)s, (void)to;
+    return client == 1 ? eg_fail(EG_EINVAL, "no word for client %d", 1) : EG_OK;
+}
+
+static const eg_method mute = {.component = {.name = "mute", .help = "is silent at times"},
+                               .server = {.send_one = mute_send_one}};
+
 static eg_experiment *load(const char *base, const char *method, const char *set)
 {
     char text[2048], file[FILES_PATH * 2];
@@ -431,6 +287,22 @@ static void test_what_fails_on_a_rank_is_said_by_rank_0(void **state)
     eg_experiment_free(e);
 }
 
+/* The turn that could not be told was given to nobody, so that nobody waits for its answer. */
+static void test_a_turn_that_cannot_be_told_ends_the_run(void **state)
+{
+    (void)state;
+    eg_experiment *e = load(classes, "[fedavg, mute]", NULL);
+    for (int n = 1; n <= RANKS; n++) {
+        one all[RANKS];
+        run_together(all, n, e);
+        together(all, n);
+        assert_string_equal(all[0].why, "mute: no word for client 1");
+        for (int r = 0; r < n; r++)
+            assert_int_equal(all[r].code, 1);
+    }
+    eg_experiment_free(e);
+}
+
 static void life_listen(one *o)
 {
     double since = eg_seconds();
@@ -472,6 +344,7 @@ static int open_folder(void **state)
     (void)state;
     files_folder(folder);
     assert_ok(eg_method_add(&sharing));
+    assert_ok(eg_method_add(&mute));
     return 0;
 }
 
@@ -491,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_the_servers_work_goes_to_all_ranks),
         cmocka_unit_test(test_a_rank_with_something_else_is_refused_by_name),
         cmocka_unit_test(test_what_fails_on_a_rank_is_said_by_rank_0),
+        cmocka_unit_test(test_a_turn_that_cannot_be_told_ends_the_run),
         cmocka_unit_test(test_a_rank_that_falls_silent_is_missed),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -258,10 +258,12 @@ static eg_status mpi_hand(mpi *m, int to)
         free(message);
     }
     eg_bundle_free(own);
+    if (s != EG_OK)
+        return s; /* nobody has it: the end must not wait for an answer */
     m->pieces[i].rank = to;
     m->ranks[to].busy++;
     m->n_given++;
-    return s;
+    return EG_OK;
 }
 
 /* The rank with the largest part of its workers idle, the last of them, since rank 0 has the
