@@ -121,6 +121,40 @@ static void test_a_run_ends_when_patience_does(void **state)
     stops_after(path, 9, 6);
 }
 
+/* A stream is tested each round, but the server's model is validated every fifth: the rounds
+ * between are no points. Models of the clients' own are validated each round. */
+static void test_only_rounds_that_validate_count_in_a_stream(void **state)
+{
+    (void)state;
+    static const char stream[] =
+        "name: t\n"
+        "data: {name: blobs, train: 4000, test: 80, classes: 4, validation: 0.2}\n"
+        "model: {name: mlp, depth: 0}\n"
+        "scenario: {kind: realtime, clients: 3, classes: 2, samples: 10, rounds: 30,\n"
+        "           per_round: 2, partition: iid}\n"
+        "train: {lr: 0}\n"
+        "eval: {every: 5, patience: 3}\n"
+        "runs: [{label: a, method: fedavg}, {label: b, method: local}]\n";
+    static const struct {
+        const char *label;
+        int64_t round, best_round;
+    } cases[] = {{"a", 20, 5}, {"b", 4, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[512], file[FILES_PATH * 2];
+        eg_experiment *e;
+        files_write(fixture_folder, "s.yaml", stream, sizeof stream - 1);
+        snprintf(file, sizeof file, "%s/s.yaml", fixture_folder);
+        assert_ok(eg_experiment_load(file, cases[i].label, 0, NULL, &e));
+        assert_ok(runs_run(e, fixture_folder, 1, 0, path));
+        eg_experiment_free(e);
+        eg_events *events = fixture_events(path);
+        assert_true(events->stopped);
+        assert_int_equal(events->stop.round, cases[i].round);
+        assert_int_equal(events->stop.best_round, cases[i].best_round);
+        eg_events_free(events);
+    }
+}
+
 static void test_a_run_that_was_ending_ends_when_it_is_resumed(void **state)
 {
     (void)state;
@@ -161,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_a_model_of_a_client_is_validated_on_its_own),
         cmocka_unit_test(test_without_validation_nothing_is_written_of_it),
         cmocka_unit_test(test_a_run_ends_when_patience_does),
+        cmocka_unit_test(test_only_rounds_that_validate_count_in_a_stream),
         cmocka_unit_test(test_a_run_that_was_ending_ends_when_it_is_resumed),
         cmocka_unit_test(test_patience_without_anything_to_go_by_is_refused),
     };
