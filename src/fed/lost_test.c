@@ -1,7 +1,9 @@
-/* lost_test.c - a client is chosen and then lost: the round goes on, its stage stays.
+/* lost_test.c - a client is chosen and then lost: the round goes on, its stage stays. Or it
+ * says of its records what cannot be: the round goes on without its answer.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The transport is the test's own (found in place of "threads"): threads that lose a client.
+ * The transport is the test's own (found in place of "threads"): threads that lose a client, or
+ * forge its receipt.
  */
 #include "runs.h"
 
@@ -18,7 +20,8 @@ typedef struct lossy {
 } lossy;
 
 static const eg_transport *threads;
-static const eg_job *told; /* the exchange under way */
+static const eg_receipt *forged; /* what it says in place of its receipt; NULL: it is lost */
+static const eg_job *told;       /* the exchange under way */
 static lossy *now;
 
 const eg_transport *__real_eg_transport_find(const char *word);
@@ -57,6 +60,10 @@ static eg_status lossy_take(void *self, int64_t i, eg_reply *out, bool *lost)
     EG_TRY(threads->take(l->threads, i, out, lost));
     if (l->ids[i] != LOSES || l->rounds[i] != IN_ROUND)
         return EG_OK;
+    if (forged) {
+        out->kept = *forged;
+        return EG_OK;
+    }
     eg_reply_fini(out);
     eg_fail(EG_EIO, "it did not answer in time");
     *lost = true;
@@ -157,12 +164,40 @@ static void test_the_bits_are_the_same_resumed_after_the_loss(void **state)
     }
 }
 
+static void test_a_receipt_that_cannot_be_is_left_out(void **state)
+{
+    (void)state;
+    static const struct {
+        eg_receipt says;
+        const char *why;
+    } cases[] = {
+        {{.version = -1}, "no receipt can say version -1 with 0 bytes"},
+        {{.version = 0}, "a receipt of version 0 after one of version 1"},
+        {{.version = 1, .bytes = 7}, "a receipt of version 1 after one of version 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[512];
+        eg_events *log;
+        forged = &cases[i].says;
+        run_it("a", 1, 0, path);
+        assert_ok(eg_events_load(path, &log));
+        assert_int_equal(log->n_loss, 1);
+        assert_int_equal(log->loss[0].round, IN_ROUND + 1);
+        assert_int_equal(log->loss[0].client, LOSES);
+        assert_non_null(strstr(log->loss[0].why, cases[i].why));
+        assert_int_equal(log->n_round, 12); /* all of them */
+        eg_events_free(log);
+    }
+    forged = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_client_is_said_and_the_run_goes_on),
         cmocka_unit_test(test_a_client_lost_twice_in_a_round_is_lost),
         cmocka_unit_test(test_the_bits_are_the_same_resumed_after_the_loss),
+        cmocka_unit_test(test_a_receipt_that_cannot_be_is_left_out),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -184,7 +184,19 @@ static eg_status round_note(const round_state *r, int64_t client, const eg_reply
     return EG_OK;
 }
 
-/* Takes client i's reply: its receipt is entered whatever becomes of the answer. */
+/* What a client's reply comes to: its receipt is entered whatever becomes of the answer. One
+ * that cannot be is a stranger's word like any other: nothing of such a reply counts. */
+static eg_status round_hear(round_state *r, int64_t client, const eg_reply *reply)
+{
+    eg_status s = eg_ledger_enter(r->f->ledger, client, &reply->kept);
+    if (s == EG_EINVAL)
+        return round_leave_out(r, client);
+    EG_TRY(s);
+    EG_TRY(round_note(r, client, reply));
+    return round_collect(r, client, reply->up);
+}
+
+/* Takes client i's reply, if it has one. */
 static eg_status round_take(round_state *r, int64_t i)
 {
     eg_federation *f = r->f;
@@ -198,11 +210,7 @@ static eg_status round_take(round_state *r, int64_t i)
         f->lost[i] |= r->exchange == EG_TRAINING;
         return round_leave_out(r, client);
     }
-    eg_status s = eg_ledger_enter(f->ledger, client, &reply.kept);
-    if (s == EG_OK)
-        s = round_note(r, client, &reply);
-    if (s == EG_OK)
-        s = round_collect(r, client, reply.up);
+    eg_status s = round_hear(r, client, &reply);
     round_spend(f, r->exchange == EG_TRAINING, &reply);
     eg_reply_fini(&reply);
     return s;
