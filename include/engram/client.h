@@ -208,7 +208,9 @@ eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **ou
 eg_status eg_client_keep_flat(eg_client *c, const char *name, const float *values);
 eg_status eg_client_keep_model(eg_client *c, const char *name);
 
-/* A number worth seeing: an event in the log, a curve on the page. */
+/* A number worth seeing: an event in the log, a curve on the page. A name is 1 to 63 printable
+ * ASCII characters without quotes and backslashes (EG_EINVAL); a value that is not finite is a
+ * gap of the curve. */
 eg_status eg_client_note(eg_client *c, const char *name, double value);
 
 /* The part's own random numbers: another stream for each of its draws, numbered below 16, and

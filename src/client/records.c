@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "client/worker.h"
+#include "store/records_head.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,12 +60,16 @@ eg_status eg_client_note(eg_client *c, const char *name, double value)
     eg_reply *r = c->worker->reply;
     if (r->n_notes == EG_MAX_NOTES)
         return eg_fail(EG_EINVAL, "a turn has at most %d notes", EG_MAX_NOTES);
+    /* Between processes a note is a scalar of a bundle, so its name must be one there: else a
+     * run would fail by where its clients are. */
+    if (!eg_records_name_fits(name))
+        return eg_fail(EG_EINVAL, "this is no name for a note");
+    eg_note note = {.value = value};
+    if (snprintf(note.name, sizeof note.name, "%s", name) >= (int)sizeof note.name)
+        return eg_fail(EG_EINVAL, "the note '%s' is too long", name);
     EG_TRY(eg_grow(&r->notes, r->n_notes, &r->cap_notes, sizeof *r->notes));
-    eg_note *note = &r->notes[r->n_notes++];
-    note->value = value;
-    int n = snprintf(note->name, sizeof note->name, "%s", name);
-    return n < (int)sizeof note->name ? EG_OK
-                                      : eg_fail(EG_EINVAL, "the note '%s' is too long", name);
+    r->notes[r->n_notes++] = note;
+    return EG_OK;
 }
 
 void eg_reply_fini(eg_reply *r)

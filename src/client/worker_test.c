@@ -1,4 +1,5 @@
-/* worker_test.c - what a client writes of its memory: rows that changed, and no others.
+/* worker_test.c - what a client writes of its memory: rows that changed, and no others; names
+ * of its notes.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "one_client.h"
@@ -52,11 +53,42 @@ static void test_a_memory_that_was_offered_rows_is_written(void **state)
     }
 }
 
+/* A name is good or not wherever the client is. */
+static void test_names_of_notes_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "a\"b",
+                                      "a\\b",
+                                      "a\nb",
+                                      "gr\xc3\xb6\xc3\x9f"
+                                      "e",
+                                      "\xff"};
+    char name[300];
+    static eg_worker w;
+    eg_reply reply = {0};
+    eg_client c = {.worker = &w};
+    w.reply = &reply;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(eg_client_note(&c, bad[i], 1), EG_EINVAL, "no name for a note");
+    memset(name, 'x', sizeof name);
+    name[64] = 0;
+    assert_fails(eg_client_note(&c, name, 1), EG_EINVAL, "is too long");
+    assert_int_equal(reply.n_notes, 0); /* what was refused is not there */
+    name[63] = 0;
+    assert_ok(eg_client_note(&c, name, 1));
+    assert_ok(eg_client_note(&c, "part.drift 3", NAN));
+    assert_int_equal(reply.n_notes, 2);
+    assert_string_equal(reply.notes[0].name, name);
+    eg_reply_fini(&reply);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_memory_that_was_offered_nothing_is_not_written_again),
         cmocka_unit_test(test_a_memory_that_was_offered_rows_is_written),
+        cmocka_unit_test(test_names_of_notes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,6 +275,34 @@ static void test_what_a_turn_took_must_make_sense(void **state)
     eg_bundle_free(b);
 }
 
+/* A note's value may be anything: the log has null for what is not finite. Its name must be a
+ * bundle's, and is looked at before there is a bundle. */
+static void test_a_note_has_any_value_but_not_any_name(void **state)
+{
+    (void)state;
+    static const double values[] = {NAN, INFINITY};
+    eg_note notes[2] = {{.name = "drift", .value = NAN}, {.name = "far", .value = INFINITY}};
+    eg_reply reply = {.seconds = 1, .notes = notes, .n_notes = 2}, back = {0};
+    eg_bundle *b, *other;
+    unsigned char *bytes;
+    size_t n;
+    assert_ok(eg_message_of_reply(&reply, &b));
+    assert_ok(eg_bundle_pack(b, &bytes, &n));
+    eg_bundle_free(b);
+    assert_ok(eg_bundle_unpack(bytes, n, &b));
+    assert_ok(eg_message_to_reply(b, &back));
+    assert_int_equal(back.n_notes, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_memory_equal(&back.notes[i].value, &values[i], sizeof values[i]);
+    eg_reply_fini(&back);
+    eg_bundle_free(b);
+    for (size_t i = 0; i + 5 < n; i++)
+        if (memcmp(bytes + i, "drift", 5) == 0)
+            bytes[i] = 0xff; /* it is no UTF-8 any more */
+    assert_fails(eg_bundle_unpack(bytes, n, &other), EG_EFORMAT, "");
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_a_test_comes_back_from_its_bytes),
         cmocka_unit_test(test_scores_come_back_if_they_can_be),
         cmocka_unit_test(test_what_a_turn_took_must_make_sense),
+        cmocka_unit_test(test_a_note_has_any_value_but_not_any_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
