@@ -70,7 +70,9 @@ foreach(call malloc calloc realloc aligned_alloc posix_memalign free)
   target_link_options(plan_run_test PRIVATE -Wl,--wrap=${call})
 endforeach()
 
-# lost_test has a transport of its own; border_test reads what goes to clients and back.
+# lost_test has a transport of its own; border_test reads what goes to clients and back;
+# message_test sees how much memory is asked for.
+target_link_options(message_test PRIVATE -Wl,--wrap=eg_alloc)
 target_link_options(lost_test PRIVATE -Wl,--wrap=eg_transport_find)
 target_link_options(fedcil_run_test PRIVATE -Wl,--wrap=eg_acgan_learn)
 target_link_options(border_test PRIVATE -Wl,--wrap=send -Wl,--wrap=recv)

@@ -76,6 +76,13 @@ static bool message_get(message_port *from, void *bytes, size_t n)
     return true;
 }
 
+/* Whether n bytes can follow: of a socket anything may. What is announced is no reason to ask
+ * for memory if it is not there. */
+static bool message_can_follow(const message_port *from, uint64_t n)
+{
+    return from->socket >= 0 || n <= from->n - from->at;
+}
+
 static eg_status message_gone(void)
 {
     return eg_fail(EG_EIO, "the other side is gone");
@@ -153,6 +160,8 @@ static eg_status message_read_bundle(message_port *from, uint64_t n, eg_bundle *
     if (n > MESSAGE_MAX_BYTES)
         return eg_fail(EG_EFORMAT, "a bundle of %llu bytes is announced",
                        (unsigned long long)n);
+    if (!message_can_follow(from, n))
+        return message_gone();
     EG_TRY(eg_alloc((size_t)n, 1, &bytes));
     eg_status s = message_get(from, bytes, (size_t)n) ? EG_OK : message_gone();
     if (s == EG_OK)
@@ -171,6 +180,8 @@ static eg_status message_read_all(message_port *from, size_t n_classes, eg_messa
         return message_gone();
     EG_TRY(eg_alloc((size_t)h->n_met, 1, &out->met));
     if (!message_get(from, out->met, (size_t)h->n_met))
+        return message_gone();
+    if (!message_can_follow(from, h->n_numbers * sizeof *out->numbers))
         return message_gone();
     EG_TRY(eg_alloc((size_t)h->n_numbers, sizeof *out->numbers, &out->numbers));
     if (!message_get(from, out->numbers, (size_t)h->n_numbers * sizeof *out->numbers))

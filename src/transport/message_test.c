@@ -14,6 +14,17 @@
 
 enum { CLASSES = 5, MOST = 8192 };
 
+static size_t most_asked; /* bytes of memory at once */
+
+eg_status __real_eg_alloc(size_t n, size_t size, void *out);
+eg_status __wrap_eg_alloc(size_t n, size_t size, void *out);
+
+eg_status __wrap_eg_alloc(size_t n, size_t size, void *out)
+{
+    most_asked = n * size > most_asked ? n * size : most_asked;
+    return __real_eg_alloc(n, size, out);
+}
+
 /* A message as its bytes: a reply of client 3 in round 5, with two bundles and five marks. */
 static size_t bytes_of_reply(unsigned char out[MOST])
 {
@@ -116,6 +127,29 @@ static void test_a_message_cut_anywhere_is_refused(void **state)
     size_t whole = bytes_of_reply(bytes);
     for (size_t n = 0; n < whole; n++)
         assert_fails(receive(bytes, n, &m), EG_EIO, "is gone");
+}
+
+/* What is not there is known before memory is asked for, where the length is. */
+static void test_what_is_announced_alone_takes_no_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t at;
+        uint64_t value;
+    } cases[] = {{offsetof(eg_message_head, n_numbers), UINT64_C(1) << 32},
+                 {offsetof(eg_message_head, n_bytes), UINT64_C(1) << 36},
+                 {offsetof(eg_message_head, n_bytes) + 8, UINT64_C(1) << 36}};
+    unsigned char bytes[MOST];
+    size_t n = bytes_of_reply(bytes);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned char wrong[MOST];
+        eg_message m;
+        memcpy(wrong, bytes, n);
+        memcpy(wrong + cases[i].at, &cases[i].value, sizeof cases[i].value);
+        most_asked = 0;
+        assert_fails(eg_message_unpack(wrong, n, CLASSES, &m), EG_EIO, "is gone");
+        assert_in_range(most_asked, 0, n);
+    }
 }
 
 static void test_a_turn_comes_back_from_its_head(void **state)
@@ -309,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_a_message_arrives_as_it_was_sent),
         cmocka_unit_test(test_wrong_heads_are_refused),
         cmocka_unit_test(test_a_message_cut_anywhere_is_refused),
+        cmocka_unit_test(test_what_is_announced_alone_takes_no_memory),
         cmocka_unit_test(test_a_turn_comes_back_from_its_head),
         cmocka_unit_test(test_a_test_comes_back_from_its_bytes),
         cmocka_unit_test(test_scores_come_back_if_they_can_be),
