@@ -6,6 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+/* How many times the largest before, or 1, a statistic may become in a round. Honest ones stay
+ * far below: batch norm's inputs are sums of normalised values with weights that are bounded.
+ */
+#define ACCEPT_GROWTH 1e6
+
 /* Names the core itself sends up in training. */
 static bool accept_is_own(const char *name)
 {
@@ -74,6 +79,46 @@ static eg_status accept_change(const eg_federation *f, const float *param)
     return EG_OK;
 }
 
+static bool accept_is_variance(const char *name)
+{
+    static const char end[] = "running_var";
+    size_t n = strlen(name);
+    return n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0;
+}
+
+/* One tensor of running statistics. These may go far in one round, from 0 and 1 to those of the
+ * data, so their lengths say nothing: judged is what no batch can have brought them to. */
+static eg_status accept_statistics(const eg_federation *f, const eg_param_info *t,
+                                   const float *state)
+{
+    const float *x = state + t->offset, *before = f->state + t->offset;
+    bool variance = accept_is_variance(t->name), bounded = f->e->server.max_change > 0;
+    double most = 1;
+    for (size_t i = 0; i < t->size; i++)
+        most = fmax(most, fabs((double)before[i]));
+    most *= ACCEPT_GROWTH;
+    for (size_t i = 0; i < t->size; i++) {
+        if (variance && x[i] < 0)
+            return eg_fail(EG_EINVAL, "'%s': element %zu is %.3g, and no variance is negative",
+                           t->name, i, (double)x[i]);
+        if (bounded && fabs((double)x[i]) > most)
+            return eg_fail(EG_EINVAL,
+                           "'%s': element %zu is %.3g, and a round brings statistics no "
+                           "further than %.3g",
+                           t->name, i, (double)x[i], most);
+    }
+    return EG_OK;
+}
+
+static eg_status accept_state(const eg_federation *f, const float *state)
+{
+    const eg_params *p = eg_net_params(f->net);
+    for (size_t i = 0; i < eg_params_n(p); i++)
+        if (!eg_params_at(p, i)->trained)
+            EG_TRY(accept_statistics(f, eg_params_at(p, i), state));
+    return EG_OK;
+}
+
 /* What parts declared that every upload has. */
 static eg_status accept_declared(const eg_federation *f, const eg_bundle *up)
 {
@@ -87,9 +132,11 @@ static eg_status accept_model(const eg_federation *f, const eg_bundle *up)
 {
     const float *param, *state;
     EG_TRY(eg_bundle_need(up, "param", f->server.n_params, &param));
-    if (f->server.n_state)
-        EG_TRY(eg_bundle_need(up, "state", f->server.n_state, &state));
-    return accept_change(f, param);
+    EG_TRY(accept_change(f, param));
+    if (!f->server.n_state)
+        return EG_OK;
+    EG_TRY(eg_bundle_need(up, "state", f->server.n_state, &state));
+    return accept_state(f, state);
 }
 
 eg_status eg_accept(eg_federation *f, size_t exchange, int64_t client, eg_bundle *up)
