@@ -237,10 +237,16 @@ static eg_status round_exchange(round_state *r, size_t x)
     return s;
 }
 
-static bool round_is_finite(const eg_federation *f)
+/* Why the new model cannot be the model, for the log; NULL: it can, and the step of the
+ * server's optimiser that led to it counts. */
+static const char *round_judge(const eg_federation *f)
 {
-    return eg_all_finite(f->next_param, f->server.n_params) &&
-           eg_all_finite(f->next_state, f->server.n_state);
+    if (!eg_all_finite(f->next_param, f->server.n_params) ||
+        !eg_all_finite(f->next_state, f->server.n_state))
+        return "the new model is not finite: the last one stays";
+    if (f->optimizer && !eg_server_optimizer_keep(f->optimizer))
+        return "the state of server.optimizer would not be finite: the last model stays";
+    return NULL;
 }
 
 /* The mean becomes the model, once the parts have had their say; *done is false if it cannot.
@@ -255,10 +261,10 @@ static eg_status round_aggregate(eg_federation *f, bool *done)
     if (f->optimizer)
         eg_server_optimizer_step(f->optimizer, f->param, f->next_param, f->next_param);
     EG_TRY(eg_chain_refine(&f->chain, &f->server, f->next_param, f->next_state));
-    *done = round_is_finite(f);
-    if (!*done)
-        return eg_run_write_skipped(f->folder, f->server.round + 1,
-                                    "the new model is not finite: the last one stays");
+    const char *flaw = round_judge(f);
+    *done = !flaw;
+    if (flaw)
+        return eg_run_write_skipped(f->folder, f->server.round + 1, flaw);
     memcpy(f->param, f->next_param, f->server.n_params * sizeof *f->param);
     if (f->server.n_state)
         memcpy(f->state, f->next_state, f->server.n_state * sizeof *f->state);

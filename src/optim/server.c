@@ -24,6 +24,7 @@ struct eg_server_optimizer {
     size_t n;
     int n_slots;
     float *slots[SERVER_SLOTS]; /* each [n] */
+    float *next[SERVER_SLOTS];  /* likewise: as the last step would have them */
 };
 
 static int server_n_slots(eg_server_rule rule)
@@ -46,8 +47,11 @@ eg_status eg_server_optimizer_new(const eg_server_optimizer_opts *opts, size_t n
     if (opts->lr == 0)
         o->opts.lr = o->n_slots < 2 ? 1 : 0.01;
     eg_status s = EG_OK;
-    for (int i = 0; i < o->n_slots && s == EG_OK; i++)
+    for (int i = 0; i < o->n_slots && s == EG_OK; i++) {
         s = eg_alloc(n, sizeof(float), &o->slots[i]);
+        if (s == EG_OK)
+            s = eg_alloc(n, sizeof(float), &o->next[i]);
+    }
     if (s != EG_OK) {
         eg_server_optimizer_free(o);
         return s;
@@ -62,8 +66,10 @@ void eg_server_optimizer_free(eg_server_optimizer *o)
 {
     if (!o)
         return;
-    for (int i = 0; i < SERVER_SLOTS; i++)
+    for (int i = 0; i < SERVER_SLOTS; i++) {
         free(o->slots[i]);
+        free(o->next[i]);
+    }
     free(o);
 }
 
@@ -84,20 +90,19 @@ static double server_square(const eg_server_optimizer_opts *p, double v, double 
 }
 
 /* The step of parameter i along its change d. */
-static double server_move(eg_server_optimizer *o, size_t i, double d)
+static double server_move(const eg_server_optimizer *o, size_t i, double d)
 {
     const eg_server_optimizer_opts *p = &o->opts;
     if (o->n_slots == 0)
         return p->lr * d;
     bool adapts = o->n_slots > SERVER_V;
-    float *m = &o->slots[SERVER_M][i];
-    double kept = p->beta1 * (double)*m + (adapts ? (1 - p->beta1) * d : d);
-    *m = (float)kept;
+    double m = (double)o->slots[SERVER_M][i];
+    double kept = p->beta1 * m + (adapts ? (1 - p->beta1) * d : d);
+    o->next[SERVER_M][i] = (float)kept;
     if (!adapts)
         return p->lr * kept;
-    float *v = &o->slots[SERVER_V][i];
-    double square = server_square(p, (double)*v, d);
-    *v = (float)square;
+    double square = server_square(p, (double)o->slots[SERVER_V][i], d);
+    o->next[SERVER_V][i] = (float)square;
     return p->lr * kept / (sqrt(square) + p->tau);
 }
 
@@ -112,6 +117,19 @@ void eg_server_optimizer_step(eg_server_optimizer *o, const float *before, const
         double was = (double)before[i];
         out[i] = (float)(was + server_move(o, i, (double)mean[i] - was));
     }
+}
+
+bool eg_server_optimizer_keep(eg_server_optimizer *o)
+{
+    for (int i = 0; i < o->n_slots; i++)
+        if (!eg_all_finite(o->next[i], o->n))
+            return false;
+    for (int i = 0; i < o->n_slots; i++) {
+        float *kept = o->next[i];
+        o->next[i] = o->slots[i];
+        o->slots[i] = kept;
+    }
+    return true;
 }
 
 const float *eg_server_optimizer_slot(const eg_server_optimizer *o, int i)

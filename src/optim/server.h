@@ -43,12 +43,17 @@ eg_status eg_server_optimizer_new(const eg_server_optimizer_opts *opts, size_t n
 void eg_server_optimizer_free(eg_server_optimizer *o); /* NULL is fine */
 
 /* One round: from the global model before [n] and the clients' mean [n] to the new model out
- * [n], which may be either of them. */
+ * [n], which may be either of them. The state stays as it was until the step is kept: whoever
+ * cannot use the new model leaves it at that. */
 void eg_server_optimizer_step(eg_server_optimizer *o, const float *before, const float *mean,
                               float *out);
 
-/* The state, to be kept in a checkpoint and put back: slot i ([n], borrowed; NULL past the
- * last). restore copies as many slots as there are, each [n]. */
+/* The last step counts. False, and it does not, if the new state is not finite: a mean square
+ * may be too large for a float where the model it leads to is not. */
+bool eg_server_optimizer_keep(eg_server_optimizer *o);
+
+/* The state, to be kept in a checkpoint and put back: slot i ([n], borrowed until a step is
+ * kept; NULL past the last). restore copies as many slots as there are, each [n]. */
 const float *eg_server_optimizer_slot(const eg_server_optimizer *o, int i);
 void eg_server_optimizer_restore(eg_server_optimizer *o, const float *const *slots);
 

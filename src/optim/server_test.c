@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "base/base.h"
 #include "optim/server.h"
 
 enum { N = 2, ROUNDS = 3 };
@@ -27,6 +28,7 @@ static void check(eg_server_rule rule, double lr, const double moves[ROUNDS][N])
         for (int i = 0; i < N; i++)
             mean[i] = (float)((double)w[i] + changes[t][i]);
         eg_server_optimizer_step(o, before, mean, w);
+        assert_true(eg_server_optimizer_keep(o));
         for (int i = 0; i < N; i++)
             assert_near((double)w[i] - (double)before[i], moves[t][i], 1e-6);
     }
@@ -109,6 +111,7 @@ static void walk(eg_server_optimizer *o, float w[N], int t, bool into_mean)
     for (int i = 0; i < N; i++)
         mean[i] = (float)((double)w[i] + changes[t][i]);
     eg_server_optimizer_step(o, w, mean, into_mean ? mean : w);
+    assert_true(eg_server_optimizer_keep(o));
     if (into_mean)
         memcpy(w, mean, sizeof mean);
 }
@@ -141,6 +144,29 @@ static void test_a_restored_optimiser_goes_on_as_if_never_stopped(void **state)
     }
 }
 
+/* A step that is not kept, or that would keep what is not finite, leaves no trace. */
+static void test_a_step_that_does_not_count_leaves_no_trace(void **state)
+{
+    (void)state;
+    for (int rule = EG_SERVER_SGD; rule <= EG_SERVER_YOGI; rule++) {
+        const eg_server_optimizer_opts opts = options((eg_server_rule)rule, 0.3);
+        const float far[N] = {1e25f, -3e38f};
+        eg_server_optimizer *a, *b;
+        float w[N] = {1, -2}, same[N] = {1, -2}, nowhere[N];
+        assert_ok(eg_server_optimizer_new(&opts, N, &a));
+        assert_ok(eg_server_optimizer_new(&opts, N, &b));
+        walk(a, w, 0, false), walk(b, same, 0, false);
+        eg_server_optimizer_step(a, w, (const float[N]){7, 8}, nowhere);
+        eg_server_optimizer_step(a, w, far, nowhere);
+        if (rule >= EG_SERVER_ADAM) /* the square of a change is no float, the way is short */
+            assert_true(eg_all_finite(nowhere, N) && !eg_server_optimizer_keep(a));
+        walk(a, w, 1, false), walk(b, same, 1, false);
+        assert_memory_equal(w, same, sizeof w);
+        eg_server_optimizer_free(a);
+        eg_server_optimizer_free(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_yogi_goes_towards_squares),
         cmocka_unit_test(test_without_an_optimiser_the_mean_is_the_model_to_the_bit),
         cmocka_unit_test(test_a_restored_optimiser_goes_on_as_if_never_stopped),
+        cmocka_unit_test(test_a_step_that_does_not_count_leaves_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
