@@ -66,6 +66,8 @@ typedef struct eg_wishes {
 typedef struct eg_setting {
     const eg_scenario *scenario; /* NULL while the file is read: then it is not known yet */
     const eg_train_opts *train;
+    int64_t interval; /* server.interval: every so many rounds bring clients the server's model;
+                         in the others they go on from their own */
 } eg_setting;
 
 typedef struct eg_client_half {

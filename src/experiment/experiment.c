@@ -94,8 +94,13 @@ eg_status eg_experiment_check(const eg_experiment *e)
     if (e->pretrain.epochs > 0 && *e->start.weights)
         return eg_fail(EG_EINVAL, "model.weights and pretrain exclude each other: both say "
                                   "where the run starts from");
-    return eg_parts_setup(&e->parts, &(eg_setting){.train = &e->train}, e->memory.kind != 0,
-                          &agreed);
+    /* Uploads of the rounds between serve the tests, and must leave no trace in the model. */
+    if (e->server.interval > 1 && e->server.optimizer.rule != EG_SERVER_NONE)
+        return eg_fail(EG_EINVAL, "server.optimizer steps from a model that all clients began "
+                                  "with: it needs server.interval 1");
+    return eg_parts_setup(&e->parts,
+                          &(eg_setting){.train = &e->train, .interval = e->server.interval},
+                          e->memory.kind != 0, &agreed);
 }
 
 const char *eg_experiment_name(const eg_experiment *e)

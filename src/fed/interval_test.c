@@ -47,10 +47,43 @@ static void test_a_client_that_missed_the_model_takes_it_later(void **state)
     assert_true(seen.n_own > 0 && seen.n_sent > 0);
 }
 
+/* Between two downloads uploads serve the tests alone: nothing may step along them. */
+static void test_what_steps_every_round_needs_an_interval_of_1(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *set, *says; /* says: NULL: it is fine */
+    } cases[] = {
+        {"fedavg", "server.optimizer=momentum", "server.optimizer steps from a model that all"},
+        {"fedavg", "server.optimizer=none", NULL},
+        {"scaffold", "optimizer.momentum=0", "scaffold: its controls are of rounds that begin"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int interval = 1; interval <= 2; interval++) {
+            const char *sets[] = {cases[i].set,
+                                  interval == 1 ? "server.interval=1" : "server.interval=2"};
+            char text[2048];
+            eg_experiment_file *file;
+            eg_experiment *e = NULL;
+            snprintf(text, sizeof text, "%s- {label: a, method: %s}\n", small_run_text,
+                     cases[i].method);
+            assert_ok(eg_experiment_parse("t", text, &file));
+            eg_status s = eg_experiment_file_resolve(file, "a", 2, sets, &e);
+            if (interval == 1 || !cases[i].says)
+                assert_ok(s);
+            else
+                assert_non_null(s == EG_OK ? NULL : strstr(eg_error(), cases[i].says));
+            eg_experiment_free(e);
+            eg_experiment_file_free(file);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_client_that_missed_the_model_takes_it_later),
+        cmocka_unit_test(test_what_steps_every_round_needs_an_interval_of_1),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

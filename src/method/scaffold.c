@@ -21,6 +21,9 @@ static eg_status scaffold_setup(const void *options, const eg_setting *in, eg_wi
 {
     (void)options;
     out->uploads[0] = "scaffold.change";
+    if (in->interval > 1)
+        return eg_fail(EG_ENOTSUP, "its controls are of rounds that begin at the server's "
+                                   "model: set server.interval to 1");
     return strcmp(in->train->optimizer, "sgd") == 0 && in->train->momentum == 0
                ? EG_OK
                : eg_fail(EG_ENOTSUP, "its controls are gradients of plain SGD: set "
