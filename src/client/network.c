@@ -150,11 +150,12 @@ static void network_fill(eg_worker *w, eg_plan *plan, const eg_rows *rows)
 }
 
 /* Runs a filled plan of `plain` or `both`: its gradient is in w->beside. Its dropout masks are
- * those of a step that no batch has: by the exchange, and by how many gradients came before. */
+ * those of a step that no batch has, by how many gradients came before in this turn: the first
+ * gradients of a client's turns in two exchanges of one round have the same masks. */
 static eg_status network_run(eg_worker *w, eg_plan *plan)
 {
     const eg_client *c = &w->client;
-    uint64_t step = 1ull << 40 | (uint64_t)w->exchange << 48 | w->n_gradients++;
+    uint64_t step = 1ull << 40 | w->n_gradients++;
     eg_rng dropout = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_DROPOUT);
     eg_plan_seed(plan, &dropout, step);
     eg_outputs_clear(w, w->beside);

@@ -197,7 +197,7 @@ static eg_status worker_become(eg_worker *w)
     c->told_boundary = t->told_boundary;
     c->has_trained = t->left >= 0;
     c->step = 0, c->epoch = 0, c->loss = 0, c->n_batches = 0;
-    w->exchange = t->exchange, w->n_gradients = 0;
+    w->n_gradients = 0;
     c->lr =
         w->e->train.lr * eg_experiment_rate(w->e, c->round, eg_scenario_n_rounds(c->scenario));
     /* No plan writes the gaps between tensors. What a client that diverged left there must not

@@ -107,7 +107,6 @@ struct eg_worker {
     eg_program *both;     /* these norms, and the gradient of `plain` in training form */
     eg_program *test;
     float *beside;        /* [n_params]: the gradient of these, so that a batch's stays */
-    size_t exchange;      /* of the turn */
     uint64_t n_gradients; /* of them taken in this turn: each has dropout masks of its own */
     int64_t n_offered;    /* rows that the client's memory had been offered before the turn */
     int64_t *order, cap_order;
