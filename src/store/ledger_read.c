@@ -74,7 +74,10 @@ static eg_status ledger_read_row(eg_ledger *l, ledger_in *in, int64_t *owner)
     in->sum = eg_checksum(in->sum, line, LEDGER_ROW);
     int64_t before = *owner;
     *owner = strtoll(line, &at, 10);
-    const eg_receipt r = {strtoll(at, &at, 10), strtoll(at, &at, 10), strtoull(at, &at, 16)};
+    eg_receipt r; /* one statement each: those of one initialiser have no order */
+    r.version = strtoll(at, &at, 10);
+    r.bytes = strtoll(at, &at, 10);
+    r.digest = strtoull(at, &at, 16);
     if (*owner <= before || *owner >= EG_MAX_OWNER || r.version < 1 ||
         eg_receipt_check(&r) != EG_OK)
         return ledger_damaged(l, "a row");
