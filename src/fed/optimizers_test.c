@@ -116,6 +116,10 @@ static void test_wrong_optimisers_are_said_with_their_line(void **state)
                  "o.yaml:5:35: adam: there is no option 'momentum'");
     assert_fails(load("optimizer: {lr: -1}\n", NULL, &e), EG_EINVAL,
                  "o.yaml:5:17: sgd: lr: -1 is outside [0, 1000]");
+    assert_fails(load("optimizer: {name: adam, beta1: 1}\n", NULL, &e), EG_EINVAL,
+                 "adam: beta1: 1 is outside [0, 0.9999]"); /* it would divide by zero */
+    assert_fails(load("optimizer: {name: adamw, beta2: 1}\n", NULL, &e), EG_EINVAL,
+                 "adamw: beta2: 1 is outside [0, 0.9999]");
     assert_fails(load("train: {lr: -1}\n", NULL, &e), EG_EINVAL, "lr: -1 is outside [0, 1000]");
     assert_fails(load("train: {optimizer: sdg}\n", NULL, &e), EG_ENOENT, "no optimiser 'sdg'");
     assert_fails(load("optimizer: {nesterov: true}\n", NULL, &e), EG_EINVAL,

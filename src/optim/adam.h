@@ -14,11 +14,13 @@ typedef struct adam {
     double lr, beta1, beta2, eps, weight_decay;
 } adam;
 
+/* With a share of 1 the corrections of a step would divide by zero. */
 // clang-format off
 #define ADAM_OPTS(decay)                                                                       \
     EG_OPT_REAL(adam, lr, 1e-3, 0, 1e3, "step size"),                                          \
-    EG_OPT_REAL(adam, beta1, 0.9, 0, 1, "share of the mean gradient that is kept"),            \
-    EG_OPT_REAL(adam, beta2, 0.999, 0, 1, "share of the mean squared gradient that is kept"),  \
+    EG_OPT_REAL(adam, beta1, 0.9, 0, 0.9999, "share of the mean gradient that is kept"),       \
+    EG_OPT_REAL(adam, beta2, 0.999, 0, 0.9999,                                                 \
+                "share of the mean squared gradient that is kept"),                            \
     EG_OPT_REAL(adam, eps, 1e-8, 0, 1, "added to the root of the mean square"),                \
     EG_OPT_REAL(adam, weight_decay, decay, 0, 1e3, "pull of every weight towards zero"),       \
     EG_OPT_END
