@@ -3,6 +3,8 @@
  */
 #include "ranks.h"
 
+#include "transport/cluster_private.h"
+
 #include <engram/method.h>
 
 #include <time.h>
@@ -160,10 +162,14 @@ static eg_status sharing_refine(void *self, eg_server *s, float *param, float *s
 static const eg_method sharing = {.component = {.name = "sharing", .help = "shares its work"},
                                   .server = {.refine = sharing_refine, .work = sharing_work}};
 
+static const one *failing; /* rank 0, if all fails at once */
+
 /* A part whose server has nothing to say to one client, which ends the run. */
 static eg_status mute_send_one(void *self, eg_server *s, int64_t client, eg_bundle *to)
 {
     (void)self, (void)s, (void)to;
+    if (client == 1 && failing)
+        eg_cluster_note(failing->c, "rank 7 is gone"); /* another rank has failed since */
     return client == 1 ? eg_fail(EG_EINVAL, "no word for client %d", 1) : EG_OK;
 }
 
@@ -303,6 +309,20 @@ static void test_a_turn_that_cannot_be_told_ends_the_run(void **state)
     eg_experiment_free(e);
 }
 
+/* What the run failed of is said, whatever fails while it is closed. */
+static void test_the_first_failure_is_the_one_that_is_said(void **state)
+{
+    (void)state;
+    eg_experiment *e = load(classes, "[fedavg, mute]", NULL);
+    one all[RANKS];
+    run_together(all, 2, e);
+    failing = &all[0];
+    together(all, 2);
+    failing = NULL;
+    assert_string_equal(all[0].why, "mute: no word for client 1");
+    eg_experiment_free(e);
+}
+
 static void life_listen(one *o)
 {
     double since = eg_seconds();
@@ -365,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_a_rank_with_something_else_is_refused_by_name),
         cmocka_unit_test(test_what_fails_on_a_rank_is_said_by_rank_0),
         cmocka_unit_test(test_a_turn_that_cannot_be_told_ends_the_run),
+        cmocka_unit_test(test_the_first_failure_is_the_one_that_is_said),
         cmocka_unit_test(test_a_rank_that_falls_silent_is_missed),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

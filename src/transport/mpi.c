@@ -125,6 +125,13 @@ static eg_status mpi_follow(mpi *m, eg_frame *f, eg_bundle **down, bool *over)
     return s;
 }
 
+/* What has been said of a failure, before something else is. */
+static void mpi_note_error(char why[EG_MESSAGE_TEXT])
+{
+    strncpy(why, eg_error(), EG_MESSAGE_TEXT - 1);
+    why[EG_MESSAGE_TEXT - 1] = 0;
+}
+
 /* Takes turns until rank 0 says that the run is over, or has ended all. */
 static eg_status mpi_serve(mpi *m)
 {
@@ -142,8 +149,7 @@ static eg_status mpi_serve(mpi *m)
             eg_cluster_nap(c);
     }
     char why[EG_MESSAGE_TEXT];
-    strncpy(why, eg_error(), sizeof why - 1);
-    why[sizeof why - 1] = 0;
+    mpi_note_error(why);
     while (!eg_crew_is_idle(m->crew)) { /* while it can still be asked whether it is there */
         (void)eg_cluster_pump(c);
         eg_cluster_nap(c);
@@ -407,6 +413,8 @@ static void mpi_close(void *self)
 {
     mpi *m = self;
     eg_cluster *c = m->site.cluster;
+    char why[EG_MESSAGE_TEXT];
+    mpi_note_error(why);
     for (int r = 1; m->met && r < eg_cluster_size(c); r++)
         if (eg_cluster_post_bytes(c, r, EG_FRAME_OVER, NULL, 0) != EG_OK)
             break; /* the end of all will tell it */
@@ -414,6 +422,7 @@ static void mpi_close(void *self)
         (void)eg_cluster_pump(c);
     eg_crew_close(m->crew);
     free(m->ranks);
+    eg_fail(EG_EIO, "%s", why); /* why the run failed, if it did, is said by its caller */
 }
 
 const eg_transport eg_transport_mpi = {
