@@ -20,6 +20,7 @@ typedef struct lossy {
 } lossy;
 
 static const eg_transport *threads;
+static bool breaks;              /* the transport fails when it has part of a reply */
 static const eg_receipt *forged; /* what it says in place of its receipt; NULL: it is lost */
 static const eg_job *told;       /* the exchange under way */
 static lossy *now;
@@ -60,6 +61,8 @@ static eg_status lossy_take(void *self, int64_t i, eg_reply *out, bool *lost)
     EG_TRY(threads->take(l->threads, i, out, lost));
     if (l->ids[i] != LOSES || l->rounds[i] != IN_ROUND)
         return EG_OK;
+    if (breaks)
+        return eg_fail(EG_EIO, "the rest of a reply is missing");
     if (forged) {
         out->kept = *forged;
         return EG_OK;
@@ -191,6 +194,21 @@ static void test_a_receipt_that_cannot_be_is_left_out(void **state)
     forged = NULL;
 }
 
+/* What was there of the reply is freed, which the leak checker of a sanitized build sees. */
+static void test_a_reply_of_which_a_part_is_there_ends_the_run(void **state)
+{
+    (void)state;
+    char path[512], file[FILES_PATH * 2];
+    eg_experiment *e;
+    files_write(folder, "t.yaml", text, sizeof text - 1);
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_ok(eg_experiment_load(file, "a", 0, NULL, &e));
+    breaks = true;
+    assert_fails(runs_run(e, folder, 1, 0, path), EG_EIO, "the rest of a reply is missing");
+    breaks = false;
+    eg_experiment_free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_a_client_lost_twice_in_a_round_is_lost),
         cmocka_unit_test(test_the_bits_are_the_same_resumed_after_the_loss),
         cmocka_unit_test(test_a_receipt_that_cannot_be_is_left_out),
+        cmocka_unit_test(test_a_reply_of_which_a_part_is_there_ends_the_run),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -203,14 +203,18 @@ static eg_status round_take(round_state *r, int64_t i)
     int64_t client = r->selected[i];
     eg_reply reply = {0};
     bool lost = false;
-    EG_TRY(f->transport->take(f->carrier, i, &reply, &lost));
+    eg_status s = f->transport->take(f->carrier, i, &reply, &lost);
+    if (s != EG_OK) {
+        eg_reply_fini(&reply); /* a part of it may be there */
+        return s;
+    }
     if (lost) {
         if (!f->lost)
             EG_TRY(eg_alloc((size_t)r->n, sizeof *f->lost, &f->lost));
         f->lost[i] |= r->exchange == EG_TRAINING;
         return round_leave_out(r, client);
     }
-    eg_status s = round_hear(r, client, &reply);
+    s = round_hear(r, client, &reply);
     round_spend(f, r->exchange == EG_TRAINING, &reply);
     eg_reply_fini(&reply);
     return s;
