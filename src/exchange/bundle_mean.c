@@ -5,8 +5,12 @@
 
 #include "exchange/mean.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { BUNDLE_MEAN_BITS = 64 };
 
 struct eg_bundle_mean_entry {
     char *name;
@@ -14,6 +18,7 @@ struct eg_bundle_mean_entry {
     eg_shape shape;
     eg_mean tensor;     /* of a tensor */
     double sum, weight; /* of a scalar */
+    double small;       /* the sum of 2^-BUNDLE_MEAN_BITS of each */
 };
 
 void eg_bundle_mean_fini(eg_bundle_mean *m)
@@ -59,6 +64,22 @@ static eg_status bundle_mean_new(eg_bundle_mean *m, const eg_bundle_entry *e)
     return e->is_scalar ? EG_OK : eg_mean_init(&made->tensor, e->n);
 }
 
+static void bundle_mean_add_scalar(eg_bundle_mean_entry *into, double scalar)
+{
+    into->sum += scalar;
+    into->small += ldexp(scalar, -BUNDLE_MEAN_BITS);
+    into->weight++;
+}
+
+/* The mean of finite numbers is finite even where their sum is more than a double holds. */
+static double bundle_mean_scalar(const eg_bundle_mean_entry *e)
+{
+    if (!isinf(e->sum) || isinf(e->small))
+        return e->sum / e->weight;
+    double mean = ldexp(e->small / e->weight, BUNDLE_MEAN_BITS);
+    return isinf(mean) ? copysign(DBL_MAX, mean) : mean; /* rounded up beyond all of them */
+}
+
 eg_status eg_bundle_mean_add(eg_bundle_mean *m, const eg_bundle *b)
 {
     eg_bundle_entry e;
@@ -69,7 +90,7 @@ eg_status eg_bundle_mean_add(eg_bundle_mean *m, const eg_bundle *b)
             EG_TRY(bundle_mean_new(m, &e));
         eg_bundle_mean_entry *into = bundle_mean_find(m, e.name);
         if (e.is_scalar)
-            into->sum += e.scalar, into->weight++;
+            bundle_mean_add_scalar(into, e.scalar);
         else
             EG_TRY(eg_mean_add(&into->tensor, e.values, 1));
     }
@@ -82,7 +103,7 @@ eg_status eg_bundle_mean_get(const eg_bundle_mean *m, eg_bundle *to)
         const eg_bundle_mean_entry *e = &m->entries[i];
         float *values;
         if (e->is_scalar) {
-            EG_TRY(eg_bundle_scalar(to, e->name, e->sum / e->weight));
+            EG_TRY(eg_bundle_scalar(to, e->name, bundle_mean_scalar(e)));
             continue;
         }
         EG_TRY(eg_bundle_room(to, e->name, e->shape, &values));

@@ -23,7 +23,7 @@ void eg_bundle_mean_fini(eg_bundle_mean *m);
  * the bundle is added. */
 eg_status eg_bundle_mean_add(eg_bundle_mean *m, const eg_bundle *b);
 
-/* Adds every entry's mean to a bundle. */
+/* Adds every entry's mean to a bundle. The mean of finite values is finite. */
 eg_status eg_bundle_mean_get(const eg_bundle_mean *m, eg_bundle *to);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "exchange/bundle_mean.h"
 
+#include <float.h>
+
 static void add(eg_bundle_mean *m, const float *a, const float *b, double scalar)
 {
     eg_bundle *from;
@@ -37,6 +39,30 @@ static void test_each_entry_is_the_mean_of_those_that_have_it(void **state)
     assert_true(eg_bundle_scalar_of(to, "s", &scalar) && scalar == 3);
     eg_bundle_free(to);
     eg_bundle_mean_fini(&m);
+}
+
+static void test_the_mean_of_finite_values_is_finite(void **state)
+{
+    (void)state;
+    static const double sets[][3] = {{1e308, 1.5e308, 1.25e308},
+                                     {-1.5e308, -1.5e308, -1.5e308},
+                                     {DBL_MAX, DBL_MAX, DBL_MAX},
+                                     {1.5e308, 1.5e308, -1.5e308}};
+    static const double means[] = {1.25e308, -1.5e308, DBL_MAX, 0.5e308};
+    for (int i = 0; i < 4; i++) {
+        eg_bundle_mean m = {0};
+        eg_bundle *to;
+        double scalar;
+        for (int k = 0; k < 3; k++)
+            add(&m, (const float[]){FLT_MAX, -FLT_MAX}, NULL, sets[i][k]);
+        assert_ok(eg_bundle_new(&to));
+        assert_ok(eg_bundle_mean_get(&m, to));
+        assert_true(eg_bundle_scalar_of(to, "s", &scalar));
+        assert_true(isfinite(scalar) && fabs(scalar / means[i] - 1) < 1e-15);
+        assert_true(eg_bundle_find(to, "a", NULL)[0] == FLT_MAX);
+        eg_bundle_free(to);
+        eg_bundle_mean_fini(&m);
+    }
 }
 
 static void test_a_bundle_of_another_shape_leaves_the_mean_as_it_is(void **state)
@@ -78,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_entry_is_the_mean_of_those_that_have_it),
+        cmocka_unit_test(test_the_mean_of_finite_values_is_finite),
         cmocka_unit_test(test_a_bundle_of_another_shape_leaves_the_mean_as_it_is),
         cmocka_unit_test(test_the_mean_of_nothing_is_empty),
     };
