@@ -25,7 +25,8 @@ typedef void (*eg_recorder)(void *context, eg_graph *g, int64_t batch);
 eg_status eg_program_new(eg_recorder record, void *context, size_t max_plans, eg_program **out);
 void eg_program_free(eg_program *p); /* NULL is fine */
 
-/* Arrays for a table, as eg_plan_bind, for the plans there are and those to come. */
+/* Arrays for a table, as eg_plan_bind, for the plans there are and those to come. The same ones
+ * again cost nothing. */
 eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, float *grad,
                           float *state);
 

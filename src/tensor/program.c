@@ -26,6 +26,7 @@ struct eg_program {
     void *context;
     program_binding bindings[PROGRAM_TABLES];
     size_t n_bindings;
+    bool unsettled; /* a plan could not be bound: all must be told again */
     uint64_t clock;
     size_t n;
     program_entry entries[];
@@ -77,11 +78,17 @@ eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, f
         at++;
     if (at == PROGRAM_TABLES)
         return eg_fail(EG_ENOTSUP, "a program binds at most %d tables", PROGRAM_TABLES);
-    p->bindings[at] = (program_binding){table, value, grad, state};
+    program_binding *b = &p->bindings[at];
+    if (at < p->n_bindings && !p->unsettled && b->value == value && b->grad == grad &&
+        b->state == state)
+        return EG_OK; /* the plans know */
+    *b = (program_binding){table, value, grad, state};
     p->n_bindings += at == p->n_bindings;
+    p->unsettled = true;
     for (size_t i = 0; i < p->n; i++)
         if (p->entries[i].plan)
             EG_TRY(program_bind_plan(p, p->entries[i].plan));
+    p->unsettled = false;
     return EG_OK;
 }
 

@@ -5,6 +5,8 @@
 
 #include "training.h"
 
+#include "tensor/plan_private.h"
+
 #include <engram/program.h>
 
 #include <stdio.h>
@@ -135,6 +137,28 @@ static void test_binding_reaches_plans_there_are_and_those_to_come(void **state)
     close_program(p, &r);
 }
 
+/* Steps take their pointers anew only where these are others, or were refused before. */
+static void test_plans_are_told_of_other_arrays_alone(void **state)
+{
+    (void)state;
+    recipe r;
+    eg_program *p = open_program(&r, 2);
+    float first[16] = {1, 2, 3}, second[16] = {-3, 0, 5}, grad[16];
+    assert_ok(eg_program_bind(p, r.table, first, grad, NULL));
+    check_run(p, 2, first);
+    assert_true(plan_of(p, 2)->bound);
+    assert_ok(eg_program_bind(p, r.table, first, grad, NULL));
+    assert_true(plan_of(p, 2)->bound);
+    assert_ok(eg_program_bind(p, r.table, second, grad, NULL));
+    assert_false(plan_of(p, 2)->bound);
+    check_run(p, 2, second);
+    for (int i = 0; i < 2; i++)
+        assert_fails(eg_program_bind(p, r.table, first, NULL, NULL), EG_EINVAL, "not given");
+    assert_ok(eg_program_bind(p, r.table, first, grad, NULL));
+    check_run(p, 2, first);
+    close_program(p, &r);
+}
+
 static void test_what_cannot_be_is_said(void **state)
 {
     (void)state;
@@ -222,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_the_least_recently_used_plan_goes_first),
         cmocka_unit_test(test_a_program_of_one_plan_keeps_the_last),
         cmocka_unit_test(test_binding_reaches_plans_there_are_and_those_to_come),
+        cmocka_unit_test(test_plans_are_told_of_other_arrays_alone),
         cmocka_unit_test(test_what_cannot_be_is_said),
         cmocka_unit_test(test_batches_of_any_size_add_up),
     };
