@@ -40,6 +40,7 @@ eg_status eg_server_optimizer_new(const eg_server_optimizer_opts *opts, size_t n
 {
     eg_server_optimizer *o;
     *out = NULL;
+    EG_ASSERT(opts->rule != EG_SERVER_NONE);
     EG_TRY(eg_alloc(1, sizeof *o, &o));
     o->opts = *opts;
     o->n = n;
@@ -109,10 +110,6 @@ static double server_move(const eg_server_optimizer *o, size_t i, double d)
 void eg_server_optimizer_step(eg_server_optimizer *o, const float *before, const float *mean,
                               float *out)
 {
-    if (o->opts.rule == EG_SERVER_NONE) {
-        memmove(out, mean, o->n * sizeof *out);
-        return;
-    }
     for (size_t i = 0; i < o->n; i++) {
         double was = (double)before[i];
         out[i] = (float)(was + server_move(o, i, (double)mean[i] - was));

@@ -37,7 +37,8 @@ typedef struct eg_server_optimizer_opts {
 
 typedef struct eg_server_optimizer eg_server_optimizer;
 
-/* An optimiser of n parameters; the options are copied. */
+/* An optimiser of n parameters; the options are copied. Without a rule (EG_SERVER_NONE) there
+ * is none. */
 eg_status eg_server_optimizer_new(const eg_server_optimizer_opts *opts, size_t n,
                                   eg_server_optimizer **out);
 void eg_server_optimizer_free(eg_server_optimizer *o); /* NULL is fine */

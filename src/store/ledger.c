@@ -44,11 +44,6 @@ void eg_ledger_free(eg_ledger *l)
     free(l);
 }
 
-const char *eg_ledger_dir(const eg_ledger *l)
-{
-    return l->dir;
-}
-
 const eg_json *eg_ledger_extra(const eg_ledger *l)
 {
     return l->extra;

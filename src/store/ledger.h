@@ -28,8 +28,6 @@ typedef struct eg_ledger eg_ledger;
 eg_status eg_ledger_open(const char *dir, bool resume, eg_ledger **out);
 void eg_ledger_free(eg_ledger *l); /* NULL is fine; what was not committed is lost */
 
-const char *eg_ledger_dir(const eg_ledger *l);
-
 /* The extra of the last commit; NULL if there was none. Borrowed until the next commit. */
 const eg_json *eg_ledger_extra(const eg_ledger *l);
 
