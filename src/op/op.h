@@ -69,6 +69,14 @@ void eg_group_moments(const eg_kernels *k, const float *x, const eg_channels *d,
 eg_layout eg_group_layout(const eg_plan *p, const eg_node *x);
 /* s [n, groups] for each channel, [n, channels]. */
 eg_node *eg_group_spread(eg_graph *g, eg_node *s, int64_t channels);
+/* Rows of a matrix are normalised each by itself; the attribute of such an op is its eps. */
+typedef void (*eg_row_kernel)(float *y, const float *x, float eps, int64_t rows, int64_t cols);
+eg_status eg_row_run(const eg_step *s, eg_row_kernel kernel);
+/* Samples of f(x, eps), as above. */
+eg_node *eg_sample_rows(eg_graph *g, int i, eg_node *(*f)(eg_graph *, eg_node *, double));
+/* Records such an op on x [rows, cols], whole: with a result like it, else [rows, 1]. Poisons g
+ * when x is no matrix. */
+eg_node *eg_record_rows(eg_graph *g, const eg_op *op, eg_node *x, double eps, bool whole);
 /* Mean and biased variance of n numbers. */
 void eg_reference_moments(const double *x, int64_t n, double *mean, double *var);
 

@@ -31,12 +31,17 @@ static void row_normalize_reference(const eg_node *y, const double *const *in, d
     }
 }
 
-static eg_status row_normalize_run(const eg_step *s)
+eg_status eg_row_run(const eg_step *s, eg_row_kernel kernel)
 {
     eg_shape x = s->node->in[0]->shape;
-    s->k->row_normalize(s->out[0]->data, s->in[0]->data, (float)*(const double *)s->node->attr,
-                        x.dim[0], x.dim[1]);
+    kernel(s->out[0]->data, s->in[0]->data, (float)*(const double *)s->node->attr, x.dim[0],
+           x.dim[1]);
     return EG_OK;
+}
+
+static eg_status row_normalize_run(const eg_step *s)
+{
+    return eg_row_run(s, s->k->row_normalize);
 }
 
 static eg_status row_normalize_emit(eg_plan *p, const eg_node *y)
@@ -44,11 +49,15 @@ static eg_status row_normalize_emit(eg_plan *p, const eg_node *y)
     return eg_emit_one(p, y, row_normalize_run, EG_ROWMAJOR);
 }
 
+eg_node *eg_sample_rows(eg_graph *g, int i, eg_node *(*f)(eg_graph *, eg_node *, double))
+{
+    return i < 2 ? f(g, eg_sample_input(g, eg_dims(3, 5 + 30 * i), -1, 1), i ? 0.1 : 1e-5)
+                 : NULL;
+}
+
 static eg_node *row_normalize_sample(eg_graph *g, int i)
 {
-    return i < 2 ? eg_row_normalize(g, eg_sample_input(g, eg_dims(3, 5 + 30 * i), -1, 1),
-                                    i ? 0.1 : 1e-5)
-                 : NULL;
+    return eg_sample_rows(g, i, eg_row_normalize);
 }
 
 const eg_op eg_op_row_normalize = {.name = "row_normalize",
@@ -57,12 +66,18 @@ const eg_op eg_op_row_normalize = {.name = "row_normalize",
                                    .emit = row_normalize_emit,
                                    .sample = row_normalize_sample};
 
-eg_node *eg_row_normalize(eg_graph *g, eg_node *x, double eps)
+eg_node *eg_record_rows(eg_graph *g, const eg_op *op, eg_node *x, double eps, bool whole)
 {
     if (eg_is_poison(x))
         return g->poison;
     if (x->shape.rank != 2)
-        return eg_poison(g, EG_ESHAPE, "row_normalize: a tensor with %d axes, not 2",
+        return eg_poison(g, EG_ESHAPE, "%s: a tensor with %d axes, not 2", op->name,
                          x->shape.rank);
-    return eg_record(g, &eg_op_row_normalize, x->shape, &eps, sizeof eps, 1, &x);
+    eg_shape y = whole ? x->shape : eg_dims(x->shape.dim[0], 1);
+    return eg_record(g, op, y, &eps, sizeof eps, 1, &x);
+}
+
+eg_node *eg_row_normalize(eg_graph *g, eg_node *x, double eps)
+{
+    return eg_record_rows(g, &eg_op_row_normalize, x, eps, true);
 }

@@ -30,10 +30,7 @@ static void row_rstd_reference(const eg_node *y, const double *const *in, double
 
 static eg_status row_rstd_run(const eg_step *s)
 {
-    eg_shape x = s->node->in[0]->shape;
-    s->k->row_rstd(s->out[0]->data, s->in[0]->data, (float)*(const double *)s->node->attr,
-                   x.dim[0], x.dim[1]);
-    return EG_OK;
+    return eg_row_run(s, s->k->row_rstd);
 }
 
 static eg_status row_rstd_emit(eg_plan *p, const eg_node *y)
@@ -43,9 +40,7 @@ static eg_status row_rstd_emit(eg_plan *p, const eg_node *y)
 
 static eg_node *row_rstd_sample(eg_graph *g, int i)
 {
-    return i < 2 ? eg_row_rstd(g, eg_sample_input(g, eg_dims(3, 5 + 30 * i), -1, 1),
-                               i ? 0.1 : 1e-5)
-                 : NULL;
+    return eg_sample_rows(g, i, eg_row_rstd);
 }
 
 const eg_op eg_op_row_rstd = {.name = "row_rstd",
@@ -56,9 +51,5 @@ const eg_op eg_op_row_rstd = {.name = "row_rstd",
 
 eg_node *eg_row_rstd(eg_graph *g, eg_node *x, double eps)
 {
-    if (eg_is_poison(x))
-        return g->poison;
-    if (x->shape.rank != 2)
-        return eg_poison(g, EG_ESHAPE, "row_rstd: a tensor with %d axes, not 2", x->shape.rank);
-    return eg_record(g, &eg_op_row_rstd, eg_dims(x->shape.dim[0], 1), &eps, sizeof eps, 1, &x);
+    return eg_record_rows(g, &eg_op_row_rstd, x, eps, false);
 }
