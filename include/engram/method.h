@@ -46,15 +46,17 @@ typedef struct eg_exchange {
 
 /* What a part wishes of the run. */
 typedef struct eg_wishes {
-    unsigned offers;  /* EG_OFFERS_* bits that the scenario must offer */
-    bool memory;      /* the experiment must declare a memory */
-    bool logits;      /* whose rows keep the outputs they were stored with */
-    bool insert_once; /* and which is offered each sample once a stage, whatever memory.insert
-                         says */
-    bool images;      /* rows must have pixels within [-1, 1], as generators draw them */
-    bool global;      /* there must be a global model: no part may wish for personal ones */
-    bool personal;    /* every client keeps its own model; there is no global one */
-    bool plain_mean;  /* uploads count alike in the mean, whatever server.weights says */
+    unsigned offers;   /* EG_OFFERS_* bits that the scenario must offer */
+    bool memory;       /* the experiment must declare a memory */
+    bool logits;       /* whose rows keep the outputs they were stored with */
+    bool insert_once;  /* and which is offered each sample once a stage, whatever memory.insert
+                          says */
+    bool images;       /* rows must have pixels within [-1, 1], as generators draw them */
+    bool global;       /* there must be a global model: no part may wish for personal ones */
+    bool personal;     /* every client keeps its own model; there is no global one */
+    bool plain_mean;   /* uploads count alike in the mean, whatever server.weights says */
+    bool shares_plain; /* its terms take weight off the batch's own cross entropy (c->plain), of
+                          which two parts could take more than there is; one part at most */
     int64_t side; /* outputs of a second head on the features (eg_net_side); one part at most */
     const char *uploads[EG_MAX_UPLOADS]; /* vectors as long as the model that every upload must
                                             have; up to the first NULL */

@@ -310,6 +310,9 @@ static void test_bad_settings_are_said_with_line_and_column(void **state)
         {"- {label: a, method: [fedavg, fedavg]}\n", "twice"},
         {"- {label: a}\n", "needs a method"},
         {"- {label: a, method: [dann, shared]}\n", "both want a second head"},
+        {"- {label: a, method: [dgr, fedlwf_2t]}\n", "'dgr' and 'fedlwf_2t' both reweigh"},
+        {"- {label: a, method: [fedlwf_2t, fedcil]}\n", "'fedlwf_2t' and 'fedcil' both"},
+        {"- {label: a, method: [fedcil, dgr]}\n", "'fedcil' and 'dgr' both reweigh"},
         {"- {label: a, method: er, overrides: {memory: {kind: none}}}\n", "needs a memory"},
     };
     char file[FILES_PATH * 2];

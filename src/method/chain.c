@@ -76,7 +76,7 @@ eg_status eg_parts_set(eg_parts *p, const char *part, const char *option, const 
 
 /* The name of the first of two parts that want what only one may have. */
 typedef struct parts_claim {
-    const char *side, *outputs, *models;
+    const char *side, *plain, *outputs, *models;
     const char *personal, *global; /* and of those that exclude each other */
 } parts_claim;
 
@@ -120,6 +120,9 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
 {
     if (w->side)
         EG_TRY(parts_claim_one(&claims->side, m->component.name, "want a second head"));
+    if (w->shares_plain)
+        EG_TRY(parts_claim_one(&claims->plain, m->component.name,
+                               "reweigh the batch's own cross entropy"));
     if (m->outputs)
         EG_TRY(parts_claim_one(&claims->outputs, m->component.name, "make the outputs"));
     if (m->server.model_of)
@@ -137,6 +140,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->all.images |= w->images;
     a->all.personal |= w->personal;
     a->all.plain_mean |= w->plain_mean;
+    a->all.shares_plain |= w->shares_plain;
     a->all.side += w->side;
     a->outputs = m->outputs ? part : a->outputs;
     a->weighs |= m->server.weight != NULL;

@@ -46,6 +46,7 @@ static eg_status dgr_setup(const void *options, const eg_setting *in, eg_wishes 
         return eg_fail(EG_EINVAL, "its generator draws upright images alone; "
                                   "train.rotations must be false");
     out->images = true;
+    out->shares_plain = true;
     out->offers = EG_OFFERS_BOUNDARIES;
     return EG_OK;
 }

@@ -51,6 +51,7 @@ static eg_status fedcil_setup(const void *options, const eg_setting *in, eg_wish
                                   "train.rotations must be false");
     out->side = 1;
     out->images = true;
+    out->shares_plain = true;
     out->global = true;
     out->offers = f->boundary == EG_FEDCIL_BY_TASK ? EG_OFFERS_BOUNDARIES : 0;
     return EG_OK;

@@ -87,6 +87,13 @@ static eg_status side_setup(const void *options, const eg_setting *in, eg_wishes
     return EG_OK;
 }
 
+static eg_status plain_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    (void)options, (void)in;
+    out->shares_plain = true;
+    return EG_OK;
+}
+
 static eg_status memory_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
     (void)options, (void)in;
@@ -144,6 +151,8 @@ static void test_what_cannot_be_is_said_with_the_parts_names(void **state)
     (void)state;
     static const eg_method sides[] = {{.component.name = "l", .setup = side_setup},
                                       {.component.name = "r", .setup = side_setup}};
+    static const eg_method plain[] = {{.component.name = "l", .setup = plain_setup},
+                                      {.component.name = "r", .setup = plain_setup}};
     static const eg_method outputs[] = {{.component.name = "l", .outputs = make_outputs},
                                         {.component.name = "r", .outputs = make_outputs}};
     static const eg_method models[] = {
@@ -159,6 +168,8 @@ static void test_what_cannot_be_is_said_with_the_parts_names(void **state)
     };
     assert_fails(setup_of(&sides[0], &sides[1], true), EG_EINVAL,
                  "'l' and 'r' both want a second head");
+    assert_fails(setup_of(&plain[0], &plain[1], true), EG_EINVAL,
+                 "'l' and 'r' both reweigh the batch's own cross entropy");
     assert_fails(setup_of(&outputs[0], &outputs[1], true), EG_EINVAL,
                  "'l' and 'r' both make the outputs");
     assert_fails(setup_of(&models[0], &models[1], true), EG_EINVAL,
