@@ -14,7 +14,8 @@
  * client downloads and answers, the server accepts, collects and finishes. The first, number
  * EG_TRAINING, is training, of all parts. Setup may add others, numbered from 1 for the part:
  * in these every client that was chosen stands at the new global model, with its memory as
- * training left it, and only the hooks of the part that added it are called.
+ * training left it, and only the hooks of the part that added it are called. An exchange may
+ * ask for those, too, who are there but had nothing to train on.
  */
 #ifndef EG_METHOD_H
 #define EG_METHOD_H
@@ -42,6 +43,9 @@ typedef struct eg_exchange {
     bool sum; /* its answers count together alone: collect is called once, for EG_SERVER, with
                  the mean of every tensor and scalar over the accepted answers that have it, and
                  not at all if there is none; so single answers may one day be hidden */
+    bool
+        everyone; /* also clients who took part before and would now, if they had data; their
+                     view is what they had then. Who was not drawn for the round is not asked */
 } eg_exchange;
 
 /* What a part wishes of the run. */

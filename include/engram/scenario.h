@@ -202,6 +202,10 @@ const int32_t *eg_cursor_selected(const eg_cursor *c, int64_t *n);
 bool eg_cursor_view(const eg_cursor *c, int64_t client, eg_view *out);
 bool eg_cursor_present(const eg_cursor *c, int64_t client);
 
+/* Whether the client would take part in this round if it had data: everybody who is there is
+ * wanted, it is there and took part before, but has no data now. *out is what it had then. */
+bool eg_cursor_idle(const eg_cursor *c, int64_t client, eg_view *out);
+
 /* Ends the round: the clients selected have taken part, but for those who were lost on the way.
  * lost: [n selected], by their place among them; NULL: none. */
 void eg_cursor_next(eg_cursor *c, const bool *lost);

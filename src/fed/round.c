@@ -11,16 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Who has turns in an exchange. */
+typedef struct round_who {
+    int64_t n;
+    const int32_t *clients; /* [n], ascending */
+    uint8_t *met;           /* [n, n_classes], or one row for all; NULL: all classes count */
+    size_t met_step;        /* from one client's row to the next */
+} round_who;
+
 typedef struct round_state {
     eg_federation *f;
-    size_t exchange; /* its place in the agreement */
-    int64_t n;
-    const int32_t *selected; /* [n] */
-    uint8_t *met;            /* [n, n_classes], or one row for all; NULL: all classes count */
-    size_t met_step;         /* from one client's row to the next */
-    eg_bundle *down;         /* what all are sent */
-    int64_t good;            /* uploads that count */
-    eg_bundle_mean answers;  /* of an exchange whose answers count by their mean alone */
+    size_t exchange;      /* its place in the agreement */
+    round_who chosen;     /* those of the round, */
+    round_who all;        /* and with those who would be if they had data; n 0: not asked yet */
+    int32_t *list;        /* the clients of the latter */
+    const round_who *now; /* of these two, those of the exchange */
+    eg_bundle *down;      /* what all are sent */
+    int64_t good;         /* uploads that count */
+    eg_bundle_mean answers; /* of an exchange whose answers count by their mean alone */
     double samples, loss, bytes_up, bytes_down;
 } round_state;
 
@@ -57,13 +65,13 @@ static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
     eg_federation *f = r->f;
     const float *param, *state;
     bool has = f->agreed.has_models &&
-               eg_chain_model_of(&f->chain, &f->server, r->selected[i], &param, &state);
+               eg_chain_model_of(&f->chain, &f->server, r->now->clients[i], &param, &state);
     if (r->exchange != EG_TRAINING || !(has || f->agreed.sends_each))
         return EG_OK;
     EG_TRY(eg_bundle_new(own));
     if (has)
         EG_TRY(eg_federation_add_model(f, param, state, *own));
-    return eg_chain_send_one(&f->chain, &f->server, r->selected[i], *own);
+    return eg_chain_send_one(&f->chain, &f->server, r->now->clients[i], *own);
 }
 
 /* What only the server knows of client i's turn. */
@@ -71,9 +79,10 @@ static eg_status round_tell(void *context, int64_t i, eg_turn *out, eg_bundle **
 {
     round_state *r = context;
     eg_federation *f = r->f;
-    int64_t id = r->selected[i], round = eg_cursor_round(f->cursor);
+    int64_t id = r->now->clients[i], round = eg_cursor_round(f->cursor);
     eg_view view;
-    if (!eg_cursor_view(f->cursor, id, &view))
+    bool idle = !eg_cursor_view(f->cursor, id, &view);
+    if (idle && !eg_cursor_idle(f->cursor, id, &view))
         return eg_fail(EG_EINVAL, "client %lld has no data", (long long)id);
     bool goes_on = r->exchange == EG_TRAINING && !round_syncs(f, round);
     *out = (eg_turn){
@@ -87,31 +96,32 @@ static eg_status round_tell(void *context, int64_t i, eg_turn *out, eg_bundle **
         .told_boundary =
             view.first && eg_scenario_offers(f->feed.scenario) & EG_OFFERS_BOUNDARIES,
         .own = f->agreed.all.personal || goes_on,
-        .met = r->met ? r->met + (size_t)i * r->met_step : NULL,
+        .met = r->now->met ? r->now->met + (size_t)i * r->now->met_step : NULL,
     };
     out->kept = eg_ledger_receipt(f->ledger, id, &out->committed);
     EG_TRY(round_send_one(r, i, own));
-    if (r->exchange == EG_TRAINING && round_syncs(f, round))
+    /* A model for a further exchange is the one that the next training would bring anyway: it
+     * is sent once. Who does not train has it for this alone. */
+    if (idle || (r->exchange == EG_TRAINING && round_syncs(f, round)))
         r->bytes_down +=
             (double)(eg_bundle_bytes(r->down) + (*own ? eg_bundle_bytes(*own) : 0));
     return EG_OK;
 }
 
 /* The classes that count in a client's loss, beside those it has this round. */
-static eg_status round_meet(round_state *r)
+static eg_status round_meet(const eg_federation *f, round_who *w)
 {
-    eg_federation *f = r->f;
     const eg_scenario *s = f->feed.scenario;
     size_t classes = (size_t)eg_scenario_n_classes(s);
     int rule = f->e->train.classes;
     if (rule == EG_CLASSES_ALL)
         return EG_OK;
-    r->met_step = rule == EG_CLASSES_SEEN ? 0 : classes;
-    int64_t rows = r->met_step ? r->n : 1;
-    EG_TRY(eg_alloc((size_t)rows * classes, 1, &r->met));
+    w->met_step = rule == EG_CLASSES_SEEN ? 0 : classes;
+    int64_t rows = w->met_step ? w->n : 1;
+    EG_TRY(eg_alloc((size_t)rows * classes, 1, &w->met));
     for (int64_t i = 0; i < rows; i++)
-        eg_classes_mark(s, f->cursor, r->met_step ? r->selected[i] : EG_SERVER,
-                        r->met + (size_t)i * r->met_step);
+        eg_classes_mark(s, f->cursor, w->met_step ? w->clients[i] : EG_SERVER,
+                        w->met + (size_t)i * w->met_step);
     return EG_OK;
 }
 
@@ -140,9 +150,7 @@ static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
 {
     eg_federation *f = r->f;
     bool trains = r->exchange == EG_TRAINING;
-    /* In a round that does not sync an upload serves the tests alone. In the other exchanges
-     * the model that goes down is the one the next round would bring anyway: it is sent once.
-     */
+    /* In a round that does not sync an upload serves the tests alone. */
     if (!trains || round_syncs(f, f->server.round + 1))
         r->bytes_up += (double)eg_bundle_bytes(up);
     if (eg_accept(f, r->exchange, client, up) != EG_OK)
@@ -200,7 +208,8 @@ static eg_status round_hear(round_state *r, int64_t client, const eg_reply *repl
 static eg_status round_take(round_state *r, int64_t i)
 {
     eg_federation *f = r->f;
-    int64_t client = r->selected[i];
+    int64_t client = r->now->clients[i];
+    bool trains = r->exchange == EG_TRAINING;
     eg_reply reply = {0};
     bool lost = false;
     eg_status s = f->transport->take(f->carrier, i, &reply, &lost);
@@ -209,13 +218,14 @@ static eg_status round_take(round_state *r, int64_t i)
         return s;
     }
     if (lost) {
-        if (!f->lost)
-            EG_TRY(eg_alloc((size_t)r->n, sizeof *f->lost, &f->lost));
-        f->lost[i] |= r->exchange == EG_TRAINING;
+        if (trains && !f->lost)
+            EG_TRY(eg_alloc((size_t)r->chosen.n, sizeof *f->lost, &f->lost));
+        if (trains)
+            f->lost[i] = true;
         return round_leave_out(r, client);
     }
     s = round_hear(r, client, &reply);
-    round_spend(f, r->exchange == EG_TRAINING, &reply);
+    round_spend(f, trains, &reply);
     eg_reply_fini(&reply);
     return s;
 }
@@ -224,13 +234,14 @@ static eg_status round_take(round_state *r, int64_t i)
 static eg_status round_exchange(round_state *r, size_t x)
 {
     eg_federation *f = r->f;
+    const int64_t n = r->now->n;
     r->exchange = x;
     EG_TRY(round_send(r));
-    eg_job job = {.n = r->n, .down = r->down, .tell = round_tell, .context = r};
+    eg_job job = {.n = n, .down = r->down, .tell = round_tell, .context = r};
     EG_TRY(f->transport->begin(f->carrier, &job));
-    eg_moment at = {.at = EG_AT_CLIENTS, .what = f->agreed.exchanges[x].is.name, .of = r->n};
+    eg_moment at = {.at = EG_AT_CLIENTS, .what = f->agreed.exchanges[x].is.name, .of = n};
     eg_status s = EG_OK;
-    for (; at.done < r->n && s == EG_OK; at.done++) {
+    for (; at.done < n && s == EG_OK; at.done++) {
         eg_federation_moment(f, at);
         s = round_take(r, at.done);
     }
@@ -279,13 +290,32 @@ static eg_status round_train(round_state *r)
 {
     eg_federation *f = r->f;
     eg_federation_mean_begin(f);
-    EG_TRY(round_meet(r));
+    EG_TRY(round_meet(f, &r->chosen));
     EG_TRY(round_exchange(r, EG_TRAINING));
     if (r->good < f->e->server.min_clients)
         return eg_run_write_skipped(f->folder, f->server.round + 1, "too few uploads are good");
     bool done;
     EG_TRY(round_aggregate(f, &done));
     return done ? eg_chain_finish(&f->chain, &f->server, EG_TRAINING) : EG_OK;
+}
+
+/* Those of the round and all who would be among them if they had data, in client order. */
+static eg_status round_gather(round_state *r)
+{
+    eg_federation *f = r->f;
+    int64_t n = eg_scenario_n_clients(f->feed.scenario), k = 0;
+    eg_view view;
+    if (r->all.n > 0)
+        return EG_OK;
+    EG_TRY(eg_alloc((size_t)n, sizeof *r->list, &r->list));
+    for (int64_t i = 0; i < n; i++) {
+        bool chosen = k < r->chosen.n && r->chosen.clients[k] == i;
+        k += chosen;
+        if (chosen || eg_cursor_idle(f->cursor, i, &view))
+            r->list[r->all.n++] = (int32_t)i;
+    }
+    r->all.clients = r->list;
+    return round_meet(f, &r->all);
 }
 
 /* The exchanges that parts added, at the new model. */
@@ -297,6 +327,9 @@ static eg_status round_further(round_state *r)
     for (size_t x = EG_TRAINING + 1; x < f->agreed.n_exchanges; x++) {
         if (!eg_chain_wants(&f->chain, &f->server, x))
             continue;
+        if (f->agreed.exchanges[x].is.everyone)
+            EG_TRY(round_gather(r));
+        r->now = f->agreed.exchanges[x].is.everyone ? &r->all : &r->chosen;
         EG_TRY(round_exchange(r, x));
         EG_TRY(eg_chain_finish(&f->chain, &f->server, x));
     }
@@ -307,30 +340,30 @@ static eg_status round_further(round_state *r)
 static size_t round_lost(const round_state *r, int64_t *list)
 {
     size_t n = 0;
-    for (int64_t i = 0; r->f->lost && i < r->n; i++)
+    for (int64_t i = 0; r->f->lost && i < r->chosen.n; i++)
         if (r->f->lost[i])
-            list[n++] = r->selected[i];
+            list[n++] = r->chosen.clients[i];
     return n;
 }
 
 static eg_status round_log(const round_state *r, int64_t number, double seconds)
 {
     int64_t *clients; /* [2, n]: all, and those lost */
-    EG_TRY(eg_alloc(2 * (size_t)r->n, sizeof *clients, &clients));
-    for (int64_t i = 0; i < r->n; i++)
-        clients[i] = r->selected[i];
-    size_t n_lost = round_lost(r, clients + r->n);
-    eg_status s = eg_run_write_round(r->f->folder,
-                                     &(eg_round_event){.round = number,
-                                                       .clients = clients,
-                                                       .n_clients = (size_t)r->n,
-                                                       .lost = n_lost ? clients + r->n : NULL,
-                                                       .n_lost = n_lost,
-                                                       .samples = (int64_t)r->samples,
-                                                       .loss = r->f->round_loss,
-                                                       .bytes_up = (int64_t)r->bytes_up,
-                                                       .bytes_down = (int64_t)r->bytes_down,
-                                                       .seconds = seconds});
+    EG_TRY(eg_alloc(2 * (size_t)r->chosen.n, sizeof *clients, &clients));
+    for (int64_t i = 0; i < r->chosen.n; i++)
+        clients[i] = r->chosen.clients[i];
+    size_t n_lost = round_lost(r, clients + r->chosen.n);
+    eg_status s = eg_run_write_round(
+        r->f->folder, &(eg_round_event){.round = number,
+                                        .clients = clients,
+                                        .n_clients = (size_t)r->chosen.n,
+                                        .lost = n_lost ? clients + r->chosen.n : NULL,
+                                        .n_lost = n_lost,
+                                        .samples = (int64_t)r->samples,
+                                        .loss = r->f->round_loss,
+                                        .bytes_up = (int64_t)r->bytes_up,
+                                        .bytes_down = (int64_t)r->bytes_down,
+                                        .seconds = seconds});
     r->f->n_losses += n_lost;
     free(clients);
     return s;
@@ -344,11 +377,12 @@ eg_status eg_federation_round(eg_federation *f)
     f->server.round = number - 1;
     free(f->lost);
     f->lost = NULL;
-    r.selected = eg_cursor_selected(f->cursor, &r.n);
+    r.chosen.clients = eg_cursor_selected(f->cursor, &r.chosen.n);
+    r.now = &r.chosen;
     f->round_loss = NAN;
     if (!eg_chain_wants(&f->chain, &f->server, EG_TRAINING))
         return EG_OK;
-    if (r.n == 0)
+    if (r.chosen.n == 0)
         return eg_run_write_skipped(f->folder, number, "no client has data");
     eg_status s = round_train(&r);
     if (s == EG_OK)
@@ -359,6 +393,8 @@ eg_status eg_federation_round(eg_federation *f)
     if (s == EG_OK)
         s = round_log(&r, number, eg_seconds() - start);
     eg_bundle_free(r.down);
-    free(r.met);
+    free(r.chosen.met);
+    free(r.all.met);
+    free(r.list);
     return s;
 }

@@ -3,8 +3,9 @@
  *
  * Client: every batch gradient g that conflicts with the reference r is projected,
  * g <- g - (g.r / r.r) r when g.r < 0; r stays the same for the round's batches. After the
- * server has a new model, the client sends the gradient there of `samples` rows of its memory.
- * Server: r is the plain mean of these. No task boundaries are needed.
+ * server has a new model, the client sends the gradient there of `samples` rows of its memory,
+ * also when it had no data to train on. Server: r is the plain mean of these. No task
+ * boundaries are needed.
  *
  * The paper projects at g.r <= 0, its release at g.r < 0: at 0 both leave g as it is. Where
  * they do differ is what the memory is offered; see `variant`.
@@ -77,7 +78,8 @@ static eg_status fed_a_gem_setup(const void *options, const eg_setting *in, eg_w
     (void)in;
     out->memory = true;
     out->insert_once = a->variant == 1;
-    out->exchanges[0] = (eg_exchange){.name = "reference", .sum = true};
+    /* A client whose stream is over still has a memory, and the paper asks all of them. */
+    out->exchanges[0] = (eg_exchange){.name = "reference", .sum = true, .everyone = true};
     return EG_OK;
 }
 

@@ -14,6 +14,7 @@ enum { MAX_ROWS = 80 }; /* four clients, memories of 20 */
 static struct {
     float x[MAX_ROWS * 64], labels[MAX_ROWS];
     int64_t n, sample, n_checked, interval;
+    int64_t n_trained, n_short; /* clients of this round; rounds that not all trained in */
 } pool;
 
 enum { POOL = 1 }; /* its exchange */
@@ -21,7 +22,7 @@ enum { POOL = 1 }; /* its exchange */
 static eg_status pool_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
     (void)options, (void)in;
-    out->exchanges[POOL - 1].name = "pool";
+    out->exchanges[POOL - 1] = (eg_exchange){.name = "pool", .everyone = true};
     return EG_OK;
 }
 
@@ -40,6 +41,7 @@ static eg_status pool_collect(void *self, eg_server *s, int exchange, int64_t cl
 {
     (void)self, (void)s;
     size_t n, n_x;
+    pool.n_trained += exchange == EG_TRAINING;
     if (exchange != POOL)
         return EG_OK;
     const float *labels = eg_bundle_find(from, "pooling.labels", &n);
@@ -83,6 +85,8 @@ static eg_status pool_send(void *self, eg_server *s, int exchange, eg_bundle *to
     size_t n;
     if (exchange != EG_TRAINING)
         return EG_OK;
+    pool.n_short += s->round > 0 && pool.n_trained < 4;
+    pool.n_trained = 0;
     const float *r = eg_bundle_find(to, "fed_a_gem.reference", &n);
     assert_int_equal(r != NULL, s->round >= pool.interval);
     if (!r || s->round % pool.interval != 0)
@@ -123,6 +127,27 @@ static void test_the_reference_is_the_gradient_of_all_memories(void **state)
                                           .after = &pooling});
         assert_int_equal(pool.n_checked, i ? 1 : 3);
     }
+}
+
+/* When the streams of some are over, their memories still count, wherever the turn is taken and
+ * after a stop; the classes that count in its loss are those the client has met. */
+static void test_who_has_no_data_any_more_is_asked_for_the_reference(void **state)
+{
+    (void)state;
+    small_run r = {.method = "[fedavg, fed-a-gem]",
+                   .set = {"scenario.kind=async-count", "scenario.clients=4",
+                           "scenario.tasks=2", "scenario.take=20", "scenario.rounds=1",
+                           "fed_a_gem.samples=20"},
+                   .after = &pooling};
+    pool.n_checked = pool.n_short = 0;
+    pool.interval = 1;
+    small_run_all(folder, r);
+    assert_true(pool.n_short > 2 && pool.n_checked > pool.n_short);
+    r.after = NULL;
+    r.set[5] = "train.classes=client";
+    small_outcome whole = small_run_all(folder, r);
+    r.workers = -2, r.stop = pool.n_checked - 1; /* a client is idle already */
+    assert_string_equal(whole.hash, small_run_all(folder, r).hash);
 }
 
 static small_outcome run_with(const char *set)
@@ -212,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_reference_is_the_gradient_of_all_memories),
+        cmocka_unit_test(test_who_has_no_data_any_more_is_asked_for_the_reference),
         cmocka_unit_test(test_every_option_changes_the_result),
         cmocka_unit_test(test_rate_zero_is_averaging),
         cmocka_unit_test(test_release_is_a_memory_filled_once),

@@ -19,6 +19,7 @@ struct eg_cursor {
     uint8_t *seen;          /* [n_clients + 1, n_tasks]; the last row is everybody's */
     int32_t *list;          /* [n_clients]: scratch of the selection, then the selected */
     int64_t n_selected;
+    bool wants_all; /* everybody who is there, in this round */
 };
 
 static void cursor_select(eg_cursor *c);
@@ -143,7 +144,7 @@ static void cursor_select(eg_cursor *c)
         if (eg_cursor_present(c, i))
             c->list[n++] = (int32_t)i;
     int64_t wanted = n > 0 ? eg_scenario_wanted(s, n) : 0;
-    bool all = wanted == n;
+    bool all = c->wants_all = wanted == n;
     eg_rng r = eg_rng_at(s->run_seed, EG_NOBODY, (uint32_t)c->round, EG_FOR_SELECT);
     for (int64_t i = 0; i < n && got < wanted; i++) {
         int64_t j = all ? i : i + (int64_t)eg_rng_below(&r, (uint64_t)(n - i));
@@ -203,6 +204,16 @@ bool eg_cursor_view(const eg_cursor *c, int64_t client, eg_view *out)
     out->left = k->stage;
     out->first = stage != k->stage;
     out->last = cursor_ends(c, k, eg_scenario_stage(c->s, client, stage), out->first);
+    return true;
+}
+
+bool eg_cursor_idle(const eg_cursor *c, int64_t client, eg_view *out)
+{
+    int64_t last = c->clients[client].stage;
+    if (c->round >= c->s->n_rounds || !c->wants_all || !eg_cursor_present(c, client) ||
+        cursor_stage(c, client) >= 0 || !eg_scenario_view(c->s, client, last, out))
+        return false;
+    out->left = last;
     return true;
 }
 

@@ -160,6 +160,38 @@ static void test_counted_streams_take_the_same_amount_whatever_the_task(void **s
     eg_labels_free(&l);
 }
 
+/* A client whose stream is over is idle: it would take part, and has what it had last. Where
+ * clients are drawn nobody is: who is not there was not drawn. */
+static void test_who_has_no_data_any_more_is_idle_unless_clients_are_drawn(void **state)
+{
+    (void)state;
+    eg_labels l = fixture_labels(10, 500, 1);
+    static const char *const words[] = {
+        "kind=async_count tasks=5 clients=4 take=130 rounds=2",
+        "kind=async_count tasks=5 clients=4 take=130 rounds=2 per_round=2"};
+    for (int drawn = 0; drawn < 2; drawn++) {
+        eg_scenario *s;
+        eg_cursor *c = start(words[drawn], 4, &l, &s);
+        int64_t n_idle = 0, n_over = 0;
+        for (; eg_cursor_round(c) < eg_scenario_n_rounds(s); eg_cursor_next(c, NULL))
+            for (int64_t k = 0; k < 4; k++) {
+                eg_view now, then;
+                bool has = eg_cursor_view(c, k, &now), idle = eg_cursor_idle(c, k, &then);
+                assert_int_equal(idle, !has && !drawn);
+                n_over += !has, n_idle += idle;
+                if (idle)
+                    assert_true(then.stage == eg_scenario_n_stages(s, k) - 1 && then.n > 0 &&
+                                then.left == then.stage && !then.first);
+            }
+        assert_true(n_over > 0 && n_idle == (drawn ? 0 : n_over));
+        eg_view v;
+        assert_false(eg_cursor_idle(c, 0, &v)); /* the run is over */
+        eg_cursor_free(c);
+        eg_scenario_free(s);
+    }
+    eg_labels_free(&l);
+}
+
 static void test_population_grows_with_each_task(void **state)
 {
     (void)state;
@@ -314,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_scheduled_clients_move_only_when_sampled_and_one_task_at_a_time),
         cmocka_unit_test(test_schedule_adds_up_to_all_rounds),
         cmocka_unit_test(test_counted_streams_take_the_same_amount_whatever_the_task),
+        cmocka_unit_test(test_who_has_no_data_any_more_is_idle_unless_clients_are_drawn),
         cmocka_unit_test(test_population_grows_with_each_task),
         cmocka_unit_test(test_absent_clients_leave_and_come_back),
         cmocka_unit_test(test_real_time_data_is_seen_once_and_tests_add_up),
