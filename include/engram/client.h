@@ -68,7 +68,8 @@ typedef struct eg_client {
     const eg_net *net;
     size_t n_params, n_state;
     float *param, *grad, *state;        /* its own model */
-    const float *global, *global_state; /* the model it received; NULL without one */
+    const float *global, *global_state; /* the model it received, from which it starts unless
+                                           models are personal; NULL without one */
 
     eg_sample *samples; /* what it trains on this round: see the samples hook */
     int64_t n_samples, cap_samples;

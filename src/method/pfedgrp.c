@@ -49,26 +49,31 @@ static eg_status pfedgrp_setup(const void *options, const eg_setting *in, eg_wis
     return eg_class_replay_setup(&p->replay, out);
 }
 
-/* A client that was sent a model of its own was sent everybody's too, below it. */
+/* A client that was sent a model of its own was sent everybody's too, below it. From here on
+ * that is the model it received: terms of other parts that hold it to where it starts count
+ * from there. */
 static void pfedgrp_start(eg_client *c, const eg_bundle *from)
 {
     const eg_bundle *all = eg_bundle_below(from);
     const float *param = all ? eg_bundle_find(all, "param", NULL) : NULL;
     if (!param || c->global != eg_bundle_find(from, "param", NULL))
         return; /* there is just one, or the client goes on from where it was */
+    c->global = param;
     memcpy(c->param, param, c->n_params * sizeof *param);
-    if (c->n_state)
-        memcpy(c->state, eg_bundle_find(all, "state", NULL), c->n_state * sizeof *c->state);
+    if (!c->n_state)
+        return;
+    c->global_state = eg_bundle_find(all, "state", NULL);
+    memcpy(c->state, c->global_state, c->n_state * sizeof *c->state);
 }
 
 static eg_status pfedgrp_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
 {
     pfedgrp_client *p = self;
     (void)exchange;
-    if (p->is.start == EG_START_AVERAGE)
-        pfedgrp_start(c, from);
     p->turn.guide = (eg_point){(float *)(uintptr_t)c->global,
                                (float *)(uintptr_t)c->global_state}; /* only read */
+    if (p->is.start == EG_START_AVERAGE)
+        pfedgrp_start(c, from);
     return eg_class_replay_begin(&p->turn, &p->is.replay, EG_PFEDGRP, c);
 }
 

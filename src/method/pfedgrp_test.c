@@ -106,7 +106,7 @@ static void test_every_ablation_changes_the_result(void **state)
 
 /* What a client is sent, seen by a part behind: two models, and nothing else. */
 static struct {
-    int64_t turns, personal;
+    int64_t turns, personal, anchored;
     const char *strange;
 } spied;
 
@@ -133,18 +133,31 @@ static eg_status spy_download(void *self, eg_client *c, int exchange, const eg_b
     if (!all)
         return EG_OK;
     spied.personal++;
-    /* It stands at everybody's model, and what it received is its own. */
+    /* It stands at everybody's model, and was sent its own. */
     if (memcmp(c->param, eg_bundle_find(all, "param", NULL), c->n_params * sizeof(float)) != 0)
         return eg_fail(EG_EINVAL, "a client does not start from the average");
     if (memcmp(c->state, eg_bundle_find(all, "state", NULL), c->n_state * sizeof(float)) != 0)
         return eg_fail(EG_EINVAL, "nor from its statistics");
-    if (memcmp(c->param, c->global, c->n_params * sizeof(float)) == 0)
+    const float *own = eg_bundle_find(from, "param", NULL);
+    if (memcmp(c->param, own, c->n_params * sizeof(float)) == 0)
         return eg_fail(EG_EINVAL, "its personal model is the average");
     return EG_OK;
 }
 
+/* Before the first step a client is where parts like fedprox and scaffold think it started. */
+static eg_status spy_grad(void *self, eg_client *c)
+{
+    (void)self;
+    if (c->step > 0)
+        return EG_OK;
+    spied.anchored++;
+    if (memcmp(c->param, c->global, c->n_params * sizeof(float)) != 0)
+        return eg_fail(EG_EINVAL, "others are anchored elsewhere than where it starts");
+    return EG_OK;
+}
+
 static const eg_method spy = {.component = {"spy", "sees what clients are sent", 0, NULL},
-                              .client = {.download = spy_download}};
+                              .client = {.download = spy_download, .grad = spy_grad}};
 
 static void test_clients_start_from_the_average_and_are_sent_no_generator(void **state)
 {
@@ -156,6 +169,19 @@ static void test_clients_start_from_the_average_and_are_sent_no_generator(void *
     assert_int_equal(spied.personal, CLIENTS * (ROUNDS - 1)); /* nobody has one at first */
     if (spied.strange)
         fail_msg("'%s' was sent", spied.strange);
+}
+
+/* A proximal term, or a control, is of the way from where training starts. */
+static void test_other_parts_count_from_where_a_client_starts(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {TEXT_OF("[pfedgrp, fedprox, spy]", ""),
+                                        TEXT_OF("[scaffold, pfedgrp, spy]", "")};
+    char path[512];
+    memset(&spied, 0, sizeof spied);
+    assert_ok(fixture_run(texts[0], NULL, 1, 0, path));
+    assert_ok(fixture_run(texts[1], "train.momentum=0", 1, 0, path));
+    assert_int_equal(spied.anchored, 2 * CLIENTS * ROUNDS);
 }
 
 static int64_t n_tested(const eg_events *events, int64_t round)
@@ -375,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_personal_models_are_the_same_wherever_they_are_made),
         cmocka_unit_test(test_every_ablation_changes_the_result),
         cmocka_unit_test(test_clients_start_from_the_average_and_are_sent_no_generator),
+        cmocka_unit_test(test_other_parts_count_from_where_a_client_starts),
         cmocka_unit_test(test_whoever_has_met_data_is_tested_in_every_round),
         cmocka_unit_test(test_uploads_are_judged),
         cmocka_unit_test(test_generators_that_draw_nothing_are_said_and_survived),
