@@ -61,6 +61,8 @@ typedef struct eg_wishes {
     bool plain_mean;   /* uploads count alike in the mean, whatever server.weights says */
     bool shares_plain; /* its terms take weight off the batch's own cross entropy (c->plain), of
                           which two parts could take more than there is; one part at most */
+    bool rests;        /* its `wants` may leave training out, so that nobody knows before which
+                          rounds there will be */
     int64_t side; /* outputs of a second head on the features (eg_net_side); one part at most */
     const char *uploads[EG_MAX_UPLOADS]; /* vectors as long as the model that every upload must
                                             have; up to the first NULL */
@@ -102,7 +104,8 @@ typedef struct eg_server_half {
     void (*fini)(void *self);
     /* Once, when the run begins or goes on: recalls what save kept. */
     eg_status (*begin)(void *self, eg_server *s);
-    /* False leaves the exchange out; training left out leaves out the whole round. */
+    /* False leaves the exchange out; training left out leaves out the whole round, which only
+     * a part that wished to rest may do. */
     bool (*wants)(void *self, eg_server *s, int exchange);
     /* Adds to what all clients are sent: once an exchange. */
     eg_status (*send)(void *self, eg_server *s, int exchange, eg_bundle *to);

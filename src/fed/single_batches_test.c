@@ -23,6 +23,10 @@ static void test_a_lone_sample_is_refused_before_the_first_round(void **state)
                  "client 0 has 9 samples in round 1, so its last batch of up to 4 has one; "
                  "change train.batch, or set scenario.pad to it: batch norm 'layer4.0.bn1' has "
                  "one value a channel");
+    /* A part with an exchange of its own, which it does not want in every round, trains in all
+     * of them. */
+    assert_fails(fixture_run(RESNET("9", "fed-a-gem"), NULL, 1, 0, path), EG_ESHAPE,
+                 "client 0 has 9 samples in round 1, so its last batch of up to 4 has one");
     assert_fails(fixture_run(RESNET("8", "fedavg"), "train.batch=1", 1, 0, path), EG_ESHAPE,
                  "change train.batch: batch norm");
 }

@@ -140,6 +140,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->all.images |= w->images;
     a->all.personal |= w->personal;
     a->all.plain_mean |= w->plain_mean;
+    a->all.rests |= w->rests;
     a->all.shares_plain |= w->shares_plain;
     a->all.side += w->side;
     a->outputs = m->outputs ? part : a->outputs;
@@ -147,7 +148,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->sends_each |= m->server.send_one != NULL;
     a->shows |= m->client.exhibit != NULL;
     a->has_models |= m->server.model_of != NULL;
-    a->fixed_rows &= !m->client.samples && !m->server.wants;
+    a->fixed_rows &= !m->client.samples && !w->rests;
     parts_add_lists(a, part, w);
     return EG_OK;
 }

@@ -7,6 +7,7 @@ static eg_status fixed_setup(const void *options, const eg_setting *in, eg_wishe
 {
     (void)options, (void)in;
     out->offers = EG_OFFERS_COMMON_TASKS;
+    out->rests = true;
     return EG_OK;
 }
 

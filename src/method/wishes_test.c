@@ -127,6 +127,13 @@ static eg_status add_samples(void *self, eg_client *c)
     return EG_OK;
 }
 
+static eg_status rest_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    (void)options, (void)in;
+    out->rests = true;
+    return EG_OK;
+}
+
 static bool want(void *self, eg_server *s, int exchange)
 {
     (void)self, (void)s, (void)exchange;
@@ -190,14 +197,15 @@ static void test_rows_are_fixed_unless_a_part_changes_them(void **state)
         {.component.name = "joins", .setup = first_setup},
         {.component.name = "apart", .setup = last_setup},
         {.component.name = "adds", .client = {.samples = add_samples}},
-        {.component.name = "leaves", .server = {.wants = want}}};
-    for (size_t i = 0; i < 4; i++) {
+        {.component.name = "leaves", .setup = rest_setup, .server = {.wants = want}},
+        {.component.name = "asks", .setup = last_setup, .server = {.wants = want}}};
+    for (size_t i = 0; i < 5; i++) {
         eg_parts p = {0};
         eg_agreement agreed;
         assert_ok(eg_parts_add(&p, &silent));
         assert_ok(eg_parts_add(&p, &cases[i]));
         assert_ok(eg_parts_setup(&p, &(eg_setting){0}, true, &agreed));
-        assert_int_equal(agreed.fixed_rows, i == 1);
+        assert_int_equal(agreed.fixed_rows, i == 1 || i == 4);
         eg_parts_free(&p);
     }
 }
