@@ -112,7 +112,8 @@ static inline void hand_server_open(hand_server *h, const eg_method *m,
     assert_non_null(h->run);
     files_folder(h->store);
     assert_ok(eg_records_open(h->store, -1, &h->kept, 0, &h->run->records));
-    h->s = (eg_server){.n_params = n_params, .param = param, .run = h->run};
+    h->s = (eg_server){
+        .train = &h->part.train, .n_params = n_params, .param = param, .run = h->run};
     h->self = h->chain.states[0];
 }
 

@@ -20,6 +20,7 @@ typedef struct eg_server {
     int64_t round;
     uint64_t seed;
     const eg_scenario *scenario;
+    const eg_train_opts *train; /* how clients train */
     const eg_net *net;
     size_t n_params, n_state;
     const float *param, *state; /* the global model */

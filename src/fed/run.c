@@ -64,6 +64,7 @@ static eg_status run_open_model(eg_federation *f)
                                        &f->optimizer));
     f->server = (eg_server){.seed = f->seed,
                             .scenario = f->feed.scenario,
+                            .train = &f->e->train,
                             .net = f->net,
                             .n_params = eg_params_length(p),
                             .n_state = eg_state_length(p),

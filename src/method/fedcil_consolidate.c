@@ -2,9 +2,10 @@
  * (Equation 10).
  * SPDX-License-Identifier: Apache-2.0
  *
- * Every step takes a batch of labels uniform over all clients' classes of now, each drawn by a
- * client that has it, and once there is a past as many of past classes, each drawn by a
- * generator that a client's last task left. All rows are drawn first, on all workers.
+ * Every step takes a batch, as large as the clients' own, of labels uniform over all clients'
+ * classes of now, each drawn by a client that has it, and once there is a past as many of past
+ * classes, each drawn by a generator that a client's last task left. All rows are drawn first,
+ * on all workers.
  */
 #include "base/base.h"
 #include "generator/acgan.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONSOLIDATE_BATCH = 32 };
 enum { DRAW_PLAN, DRAW_ROWS, DRAW_STEPS }; /* the part's random draws */
 
 /* Rows that are drawn for all steps: half of them of now, half of the past. */
@@ -171,10 +171,11 @@ static eg_status pool_take(void *context, int64_t i, const eg_bundle *from)
     return EG_OK;
 }
 
-static eg_images pool_batch(const pool *p, int64_t step)
+static eg_images pool_batch(const consolidation *k, int half, int64_t step)
 {
-    int64_t at = step * CONSOLIDATE_BATCH;
-    return (eg_images){p->n ? CONSOLIDATE_BATCH : 0, p->x + at * p->pixels, p->labels + at};
+    const pool *p = &k->pools[half];
+    int64_t batch = k->s->train->batch, at = step * batch;
+    return (eg_images){p->n ? batch : 0, p->x + at * p->pixels, p->labels + at};
 }
 
 static eg_status consolidate_steps(consolidation *k)
@@ -187,8 +188,8 @@ static eg_status consolidate_steps(consolidation *k)
         eg_server_moment(k->s, i, f->is.steps);
         const eg_acgan_step step = {.critic = k->s->net,
                                     .learner = f->critic,
-                                    .now = pool_batch(&k->pools[0], i),
-                                    .past = pool_batch(&k->pools[1], i),
+                                    .now = pool_batch(k, 0, i),
+                                    .past = pool_batch(k, 1, i),
                                     .n_labels = f->known.n,
                                     .labels = f->known.list};
         EG_TRY(eg_acgan_learn(f->own, &step, &rng, losses));
@@ -235,7 +236,7 @@ static eg_status consolidate_guarded(consolidation *k, float *param, float *stat
 static eg_status consolidate(consolidation *k, float *param, float *state)
 {
     eg_fedcil_server *f = k->f;
-    int64_t n = f->is.steps * CONSOLIDATE_BATCH, *givers;
+    int64_t n = f->is.steps * k->s->train->batch, *givers;
     char name[48];
     for (size_t i = 0; i < f->n_clients; i++) {
         eg_fedcil_record_name(f->clients[i], name);
