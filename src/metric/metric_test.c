@@ -207,6 +207,35 @@ static void test_rounds_to_best_add_up_over_tasks(void **state)
     eg_record_free(r);
 }
 
+/* A model that learns the first task and never changes again needs no rounds for the second:
+ * tested after every round, at its end alone, or on parts of the test set after every round. */
+static void test_a_model_that_stays_needs_no_rounds(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        eg_record *r;
+        assert_ok(eg_record_new(0, 2, &r));
+        for (int i = 0; i <= 6; i++) {
+            bool ends = i == 3 || i == 6, whole = way != 2 || ends || i == 0;
+            if (way == 1 && !ends && i > 0)
+                continue;
+            assert_ok(eg_record_add(r, i, i == 0 ? 0 : i <= 3 ? 1 : 2, ends));
+            eg_record_enter(r, SERVER, 0, i < 2 ? 10 : 80 + !whole, 100);
+            eg_record_enter(r, SERVER, 1, i < 2 ? 12 : 20 + !whole, 100);
+            if (whole)
+                eg_record_set_whole(r);
+        }
+        assert_near(value("rounds_to_best", r, SERVER), way == 1 ? 3 : 2, 1e-12);
+        /* A single change, of any task, is one. */
+        assert_ok(eg_record_add(r, 7, 3, true));
+        eg_record_enter(r, SERVER, 0, 80, 100);
+        eg_record_enter(r, SERVER, 1, 19, 100);
+        eg_record_set_whole(r);
+        assert_near(value("rounds_to_best", r, SERVER), way == 1 ? 4 : 3, 1e-12);
+        eg_record_free(r);
+    }
+}
+
 /* Three points on parts of the test set, and a full test that happens to be better. */
 static void test_points_of_two_test_sets_are_not_mixed(void **state)
 {
@@ -289,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_an_untrained_record_has_no_metrics),
         cmocka_unit_test(test_accuracy_and_regret_in_real_time),
         cmocka_unit_test(test_rounds_to_best_add_up_over_tasks),
+        cmocka_unit_test(test_a_model_that_stays_needs_no_rounds),
         cmocka_unit_test(test_points_of_two_test_sets_are_not_mixed),
         cmocka_unit_test(test_task_il_predicts_within_the_task),
         cmocka_unit_test(test_confusion_counts_what_was_taken_for_what),
