@@ -99,7 +99,8 @@ typedef struct eg_client {
 /* Whether there is such a training sample, for parts that keep samples by their numbers. */
 bool eg_client_knows(const eg_client *c, const eg_sample *s);
 
-/* In the samples hook: adds a training sample to this round's. */
+/* In the samples hook: adds a training sample to this round's. No memory is offered it, unless
+ * it is among the client's own of this round. */
 eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
 
 /* In the samples hook: adds n rows of the part's own (drawn by a generator, say), which are

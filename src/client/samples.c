@@ -31,6 +31,32 @@ void eg_worker_free_samples(eg_worker *w)
 {
     eg_table_fini(&w->made);
     free(w->client.samples);
+    free(w->fresh);
+}
+
+static int samples_compare(const void *a, const void *b)
+{
+    const eg_sample *x = a, *y = b;
+    return x->task != y->task ? (x->task > y->task) - (x->task < y->task)
+                              : (x->id > y->id) - (x->id < y->id);
+}
+
+eg_status eg_worker_note_fresh(eg_worker *w)
+{
+    const eg_view *v = &w->client.view;
+    w->n_fresh = 0;
+    for (int64_t k = 0; k < v->n_spans; k++)
+        for (int64_t i = 0; i < v->spans[k].n; i++) {
+            EG_TRY(eg_grow(&w->fresh, (size_t)w->n_fresh, &w->cap_fresh, sizeof *w->fresh));
+            w->fresh[w->n_fresh++] = (eg_sample){v->spans[k].task, v->spans[k].ids[i]};
+        }
+    qsort(w->fresh, (size_t)w->n_fresh, sizeof *w->fresh, samples_compare);
+    return EG_OK;
+}
+
+bool eg_worker_is_fresh(const eg_worker *w, const eg_sample *s)
+{
+    return bsearch(s, w->fresh, (size_t)w->n_fresh, sizeof *w->fresh, samples_compare) != NULL;
 }
 
 /* Room for n rows beside those there are: a larger table takes the place of the last. */

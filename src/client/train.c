@@ -53,6 +53,8 @@ static eg_status train_gather(eg_worker *w)
     for (int64_t i = v->n; i < v->n_padded; i++)
         EG_TRY(eg_client_add_sample(c, c->samples[i % v->n].task, c->samples[i % v->n].id));
     EG_TRY(eg_chain_samples(&w->chain, c));
+    if (c->memory)
+        EG_TRY(eg_worker_note_fresh(w));
     if (w->e->train.steps > 0)
         EG_TRY(train_fill_up(w));
     if (c->n_samples > w->cap_order) {
@@ -80,7 +82,9 @@ static void train_offer(eg_worker *w, int64_t at, int64_t n, eg_rng *rng)
                    rng);
 }
 
-/* Offers the batch's own rows to the memory, but for those that parts made. */
+/* Offers the batch's own rows to the memory, but for those that parts made, and for samples of
+ * the past that parts added: these were offered when they were new, and a memory in which all
+ * are to have the same chance must not see them again with every stage. */
 static void train_remember(eg_worker *w)
 {
     eg_client *c = &w->client;
@@ -94,7 +98,7 @@ static void train_remember(eg_worker *w)
     if (w->agreed->all.logits && !eg_all_finite(c->logits, (size_t)(c->n_drawn * c->n_classes)))
         return;
     for (int64_t at = 0, n; at < c->n_drawn; at += n + 1) {
-        for (n = 0; at + n < c->n_drawn && c->drawn[at + n].task != EG_OWN_ROW; n++)
+        for (n = 0; at + n < c->n_drawn && eg_worker_is_fresh(w, &c->drawn[at + n]); n++)
             ;
         if (n > 0)
             train_offer(w, at, n, &rng);

@@ -112,7 +112,10 @@ struct eg_worker {
     int64_t *order, cap_order;
     eg_sample *picked; /* [cap_order]: the epoch's samples, shuffled */
     eg_sample *fed;    /* [train.batch x fan]: of each row of the batch, replayed ones apart */
-    eg_table made;     /* rows that parts made for this round */
+    eg_sample *fresh;  /* [n_fresh]: the view's own samples, sorted */
+    int64_t n_fresh;
+    size_t cap_fresh;
+    eg_table made; /* rows that parts made for this round */
     int64_t cap_made;
     int32_t *truth; /* [test batch] */
     uint8_t *met;   /* [classes]: what rows of unknown task may be taken for */
@@ -173,6 +176,9 @@ eg_rng eg_part_stream(const eg_part_draw *d);
 /* samples.c: a round without samples, to be filled; the end of rows that parts made. */
 void eg_worker_clear_samples(eg_worker *w);
 void eg_worker_free_samples(eg_worker *w);
+/* Takes the client's view; whether a sample is of it, and not one that a part added. */
+eg_status eg_worker_note_fresh(eg_worker *w);
+bool eg_worker_is_fresh(const eg_worker *w, const eg_sample *s);
 
 /* replay.c: rows the agreement has the core draw from the memory. */
 int64_t eg_worker_joining(const eg_worker *w);      /* that join the next batch */

@@ -81,6 +81,25 @@ static void test_the_cache_has_the_room_that_new_samples_leave(void **state)
     }
 }
 
+/* What comes from the cache was offered to the memory when it was new. */
+static void test_a_memory_is_offered_no_sample_of_the_cache(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"memory.insert=always", "memory.insert=once"};
+    for (int once = 0; once < 2; once++) {
+        one_client k;
+        eg_sample cache[MOST] = {{0}};
+        one_client_open(&k, base_text, sets[once]);
+        for (int64_t round = 0; round < 8; round++) {
+            round_and_cache(&k, 1, cache);
+            assert_int_equal(k.c->n_samples, round > 1 ? 150 : 100);
+            assert_int_equal(eg_memory_get(k.c->memory).seen,
+                             100 * (once ? round / 2 + 1 : round + 1));
+        }
+        one_client_close(&k);
+    }
+}
+
 static void test_what_fits_is_all_kept(void **state)
 {
     (void)state;
@@ -428,6 +447,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_cache_has_the_room_that_new_samples_leave),
+        cmocka_unit_test(test_a_memory_is_offered_no_sample_of_the_cache),
         cmocka_unit_test(test_what_fits_is_all_kept),
         cmocka_unit_test(test_more_new_samples_than_room_leave_no_cache_and_are_cut),
         cmocka_unit_test(test_the_cache_comes_from_what_was_not_cut),
