@@ -140,10 +140,10 @@ static inline void method_runs_compose(const eg_method *a, const eg_method *b)
     assert_string_equal(x.hash, y.hash);
 }
 
-/* And they bear images that are cropped at random. */
+/* And they bear images that are cropped at random, unless one refuses these. */
 static inline void method_runs_crop(const eg_method *a, const eg_method *b)
 {
-    if (method_runs_pair(method_runs_images, a, b))
+    if (method_augments(a) && method_augments(b) && method_runs_pair(method_runs_images, a, b))
         method_runs_run("pair", "data.crop=1", 2, 2);
 }
 

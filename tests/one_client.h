@@ -36,9 +36,8 @@ static inline void one_client_load(one_client *o, const char *text, const char *
     assert_ok(eg_experiment_load(file, NULL, set ? 1 : 0, &set, &o->e));
     files_remove(folder);
     assert_ok(eg_feed_open(o->e, ONE_CLIENT_SEED, NULL, &o->feed));
-    assert_ok(eg_parts_setup(&o->e->parts,
-                             &(eg_setting){.scenario = o->feed.scenario, .train = &o->e->train},
-                             o->e->memory.kind != 0, &o->agreed));
+    const eg_setting setting = eg_experiment_setting(o->e, o->feed.scenario);
+    assert_ok(eg_parts_setup(&o->e->parts, &setting, o->e->memory.kind != 0, &o->agreed));
 }
 
 /* Initial weights, for the worker and for the first download. */

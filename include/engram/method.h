@@ -76,6 +76,7 @@ typedef struct eg_setting {
     const eg_train_opts *train;
     int64_t interval; /* server.interval: every so many rounds bring clients the server's model;
                          in the others they go on from their own */
+    bool augments; /* rows of a batch are changed at random: cropped, flipped or cut out of */
 } eg_setting;
 
 typedef struct eg_client_half {

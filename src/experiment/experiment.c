@@ -82,8 +82,17 @@ void eg_experiment_drop_sources(eg_experiment *e)
         free(e->set_options[--e->n_sources]);
 }
 
+eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scenario)
+{
+    return (eg_setting){.scenario = scenario,
+                        .train = &e->train,
+                        .interval = e->server.interval,
+                        .augments = e->data.crop > 0 || e->data.cutout > 0 || e->data.flip};
+}
+
 eg_status eg_experiment_check(const eg_experiment *e)
 {
+    const eg_setting setting = eg_experiment_setting(e, NULL);
     eg_agreement agreed;
     EG_TRY(eg_optim_check(e->optimizer.kind, e->optimizer.options));
     if (e->eval.patience > 0 && e->data.validation <= 0)
@@ -98,9 +107,7 @@ eg_status eg_experiment_check(const eg_experiment *e)
     if (e->server.interval > 1 && e->server.optimizer.rule != EG_SERVER_NONE)
         return eg_fail(EG_EINVAL, "server.optimizer steps from a model that all clients began "
                                   "with: it needs server.interval 1");
-    return eg_parts_setup(&e->parts,
-                          &(eg_setting){.train = &e->train, .interval = e->server.interval},
-                          e->memory.kind != 0, &agreed);
+    return eg_parts_setup(&e->parts, &setting, e->memory.kind != 0, &agreed);
 }
 
 const char *eg_experiment_name(const eg_experiment *e)

@@ -119,6 +119,9 @@ struct eg_experiment {
     char sha256[65];
 };
 
+/* What its parts are told in setup; scenario NULL: it is not known yet. */
+eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scenario);
+
 /* The step size in a round as a share of lr. `scale` shrinks the schedule with the rounds. */
 double eg_experiment_rate(const eg_experiment *e, int64_t round, int64_t n_rounds);
 

@@ -107,11 +107,8 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     f->accuracy = f->validation = f->patience.best = -1;
     EG_TRY(eg_feed_open(e, how->seed, how->data_dir, &f->feed));
     eg_fingerprint_take(&f->feed, &f->print);
-    EG_TRY(eg_parts_setup(&e->parts,
-                          &(eg_setting){.scenario = f->feed.scenario,
-                                        .train = &e->train,
-                                        .interval = e->server.interval},
-                          e->memory.kind != 0, &f->agreed));
+    const eg_setting setting = eg_experiment_setting(e, f->feed.scenario);
+    EG_TRY(eg_parts_setup(&e->parts, &setting, e->memory.kind != 0, &f->agreed));
     if (f->agreed.all.images)
         EG_TRY(eg_feed_check_pixels(&f->feed));
     EG_TRY(run_open_model(f));

@@ -31,8 +31,7 @@ static const eg_opt class_replay_opts[] = {
 static eg_status class_replay_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
     const class_replay *p = options;
-    (void)in;
-    return eg_class_replay_setup(&p->is, out);
+    return eg_class_replay_setup(&p->is, in, out);
 }
 
 static eg_status class_replay_download(void *self, eg_client *c, int exchange,

@@ -132,7 +132,8 @@ typedef struct eg_class_replay {
     eg_class_drawings drawn;
 } eg_class_replay;
 
-eg_status eg_class_replay_setup(const eg_class_replay_opts *o, eg_wishes *out);
+eg_status eg_class_replay_setup(const eg_class_replay_opts *o, const eg_setting *in,
+                                eg_wishes *out);
 /* Whether there can be a machine for the network's images: when a run begins. */
 eg_status eg_class_replay_check(const eg_class_replay_opts *o, const eg_net *net);
 

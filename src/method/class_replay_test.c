@@ -433,11 +433,18 @@ static void test_bad_settings_are_refused_in_words(void **state)
 {
     (void)state;
     eg_class_replay_opts o = {.generator = "wgan-gp", .generators = EG_ONE_FOR_ALL};
+    const eg_setting in = {.augments = false}, changed = {.augments = true};
     eg_wishes wishes = {0};
-    assert_fails(eg_class_replay_setup(&o, &wishes), EG_EINVAL, "set guided to true");
+    assert_fails(eg_class_replay_setup(&o, &in, &wishes), EG_EINVAL, "set guided to true");
     snprintf(o.generator, sizeof o.generator, "paintbrush");
-    assert_fails(eg_class_replay_setup(&o, &wishes), EG_ENOENT,
+    assert_fails(eg_class_replay_setup(&o, &in, &wishes), EG_ENOENT,
                  "there is no generator 'paintbrush'");
+    /* What is changed at random is not what the guide saw: without a pull nobody asks it. */
+    o = (eg_class_replay_opts){.generator = "wgan-gp", .guided = true, .lambda = 0.3};
+    assert_ok(eg_class_replay_setup(&o, &in, &wishes));
+    assert_fails(eg_class_replay_setup(&o, &changed, &wishes), EG_EINVAL, "set lambda to 0");
+    o.lambda = 0;
+    assert_ok(eg_class_replay_setup(&o, &changed, &wishes));
 }
 
 int main(void)

@@ -14,7 +14,8 @@
 
 enum { TURN_DRAWING }; /* its draws; training generators has others */
 
-eg_status eg_class_replay_setup(const eg_class_replay_opts *o, eg_wishes *out)
+eg_status eg_class_replay_setup(const eg_class_replay_opts *o, const eg_setting *in,
+                                eg_wishes *out)
 {
     out->images = true;
     if (!eg_generator_find(o->generator))
@@ -22,6 +23,11 @@ eg_status eg_class_replay_setup(const eg_class_replay_opts *o, eg_wishes *out)
     if (o->generators == EG_ONE_FOR_ALL && !o->guided)
         return eg_fail(EG_EINVAL, "the drawings of a single generator have no class but the "
                                   "guide's: set guided to true");
+    if (o->lambda > 0 && in->augments)
+        return eg_fail(EG_EINVAL,
+                       "lambda pulls a drawing towards the guide's outputs for it as "
+                       "it was drawn, but data.crop, data.flip and data.cutout change "
+                       "it: set lambda to 0, or leave these out");
     return EG_OK;
 }
 

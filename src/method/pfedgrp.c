@@ -44,9 +44,8 @@ static const eg_opt pfedgrp_opts[] = {
 static eg_status pfedgrp_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
     const eg_pfedgrp *p = options;
-    (void)in;
     out->plain_mean = out->global = true;
-    return eg_class_replay_setup(&p->replay, out);
+    return eg_class_replay_setup(&p->replay, in, out);
 }
 
 /* A client that was sent a model of its own was sent everybody's too, below it. From here on
