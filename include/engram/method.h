@@ -76,7 +76,9 @@ typedef struct eg_setting {
     const eg_train_opts *train;
     int64_t interval; /* server.interval: every so many rounds bring clients the server's model;
                          in the others they go on from their own */
-    bool augments; /* rows of a batch are changed at random: cropped, flipped or cut out of */
+    bool augments;   /* rows of a batch are changed at random: cropped, flipped or cut out of */
+    bool other_mean; /* what is refined is not just the uploads' mean: server.mean is another
+                        rule, or server.optimizer steps along it */
 } eg_setting;
 
 typedef struct eg_client_half {

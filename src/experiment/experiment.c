@@ -87,7 +87,9 @@ eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scen
     return (eg_setting){.scenario = scenario,
                         .train = &e->train,
                         .interval = e->server.interval,
-                        .augments = e->data.crop > 0 || e->data.cutout > 0 || e->data.flip};
+                        .augments = e->data.crop > 0 || e->data.cutout > 0 || e->data.flip,
+                        .other_mean = e->server.mean.rule != EG_MEAN_PLAIN ||
+                                      e->server.optimizer.rule != EG_SERVER_NONE};
 }
 
 eg_status eg_experiment_check(const eg_experiment *e)

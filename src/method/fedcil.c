@@ -49,6 +49,11 @@ static eg_status fedcil_setup(const void *options, const eg_setting *in, eg_wish
     if (in->train->rotations)
         return eg_fail(EG_EINVAL, "its generator draws upright images alone; "
                                   "train.rotations must be false");
+    if (f->heads == EG_FEDCIL_HEADS_SEEN && in->other_mean)
+        return eg_fail(EG_EINVAL,
+                       "heads: seen puts means of its own in the place of what "
+                       "server.mean or server.optimizer makes of the head: set heads "
+                       "to mean");
     out->side = 1;
     out->images = true;
     out->shares_plain = true;

@@ -118,6 +118,12 @@ static void test_what_it_cannot_work_with_is_said(void **state)
     refused(TEXT("size: 12, mean: 0.5, std: 0.5", TASKS), NULL,
             "squares of 8, 16 or 32 pixels");
     refused(TEXT(DATA, TASKS), "train.rotations=true", "train.rotations must be false");
+    refused(TEXT(DATA, TASKS), "server.optimizer=adam",
+            "fedcil: heads: seen puts means of its");
+    refused(TEXT(DATA, TASKS), "server.mean=median", "set heads to mean");
+    char path[512];
+    assert_ok(fixture_run(TEXT(DATA, TASKS "}\nserver: {optimizer: adam"), "fedcil.heads=mean",
+                          1, 0, path));
     refused(TEXT(DATA, "kind: realtime, clients: 2, samples: 5, rounds: 4"), NULL, "boundar");
 }
 
