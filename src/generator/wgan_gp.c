@@ -1,6 +1,10 @@
 /* wgan_gp.c - a small generator and its critic, kept honest by a penalty on the critic's slope
  * (Gulrajani et al., 2017); the bias-free pair that pFedGRP has for every class.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * pFedGRP says "default loss and settings", which would be that paper's Adam: 1e-4, decays 0
+ * and 0.9. The defaults here are 2e-4 and 0.5: all results on record were made with these, and
+ * the others were not tried.
  */
 #include "generator/stream.h"
 #include "model/layers.h"
