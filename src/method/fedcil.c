@@ -11,10 +11,13 @@
  * In Equations 12 to 14 the minus before KL would maximise it: it is minimised here, as in the
  * published code, and gradients flow through both of its arguments. Equation 12 takes the
  * generator of the last task, as printed. Equation 14's KL against a one-hot label would be
- * infinite: it is the cross entropy.
+ * infinite: it is the cross entropy. In a task's first round there is no consistency, as in the
+ * published code and other than in Equation 16, which has it always.
  *
- * {consistency: 0, steps: 0} is FedAvg with an ACGAN; {consistency: 0, heads: mean} with
- * server.bn: keep is what the published code carries out.
+ * {consistency: 0, steps: 0} is FedAvg with an ACGAN. {consistency: 0, heads: mean} with
+ * server.bn: keep comes nearest to what the published code carries out: neither averages the
+ * statistics of batch norms, but there a client's own last from round to round, while here it
+ * begins every round with the server's.
  */
 #include "method/fedcil.h"
 
