@@ -112,7 +112,7 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
         return;
     printf("%s: %s for %lldx%lldx%lld and %lld classes, of engram %s\n", c->model, made->model,
            (long long)made->channels, (long long)made->height, (long long)made->width,
-           (long long)made->classes, version ? version : "?");
+           (long long)eg_saved_n_classes(saved), version ? version : "?");
     printf("%s: %lld test images%s%s\n\n", c->set->component.name, (long long)t->n,
            c->classes ? ", of them classes " : "", c->classes ? c->classes : "");
     if (eg_confusion_accuracy(all, &value))
@@ -132,7 +132,7 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
 static eg_status eval_test(eval_call *c, eg_saved *saved, eg_table *t)
 {
     const char *seed = eg_saved_note(saved, "seed");
-    int64_t classes = eg_net_spec_of(eg_saved_net(saved))->classes;
+    int64_t classes = eg_saved_n_classes(saved);
     eg_confusion all = {0}, within = {0};
     if (seed && !c->seeded)
         c->from.seed = strtoull(seed, NULL, 10);

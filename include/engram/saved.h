@@ -24,14 +24,19 @@ typedef struct eg_saved eg_saved;
 eg_status eg_saved_open(const char *path, eg_saved **out);
 void eg_saved_free(eg_saved *s); /* NULL is fine */
 
+/* The classes it tells apart: its outputs, or a fourth of them if it learned from images turned
+ * four ways (train.rotations), where a class's first output is that of the upright image. */
+int64_t eg_saved_n_classes(const eg_saved *s);
+
 /* What it holds, borrowed: the network; a note, NULL if there is none of this key. */
 const eg_net *eg_saved_net(const eg_saved *s);
 const char *eg_saved_note(const eg_saved *s, const char *key);
 
 /* Answers for the samples of t, whose images are brought to the network's input and normalised
  * as in training. Only samples of these classes count (NULL: all). all: every answer is
- * allowed; within, unless it is NULL: answers are these classes alone. Both are of the
- * network's classes, and are added to. EG_ESHAPE: t has a class that the network does not know.
+ * allowed; within, unless it is NULL: answers are these classes alone. Both are of
+ * eg_saved_n_classes, and are added to. EG_ESHAPE: t has a class that the network does not
+ * know.
  */
 eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
                         eg_confusion *all, eg_confusion *within);

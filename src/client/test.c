@@ -12,17 +12,6 @@
 
 enum { TEST_BATCH = 250, TEST_PLANS = 4 };
 
-/* The outputs of upright images: the first of each class. [n, outputs] -> [n, classes] */
-static eg_node *test_upright(const eg_worker *w, eg_graph *g, eg_node *logits)
-{
-    int64_t fan = w->feed->fan;
-    if (fan == 1 || eg_graph_status(g) != EG_OK)
-        return logits;
-    int64_t n = eg_node_shape(logits).dim[0], classes = eg_node_shape(logits).dim[1] / fan;
-    eg_node *by_class = eg_reshape(g, logits, eg_dims(n, classes, fan));
-    return eg_reshape(g, eg_slice(g, by_class, 2, 0, 1), eg_dims(n, classes));
-}
-
 static void test_record(void *context, eg_graph *g, int64_t batch)
 {
     const eg_worker *w = context;
@@ -31,11 +20,11 @@ static void test_record(void *context, eg_graph *g, int64_t batch)
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
     eg_node *features = eg_net_features(w->net, g, x);
     eg_node *open = eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN);
-    eg_output(g, "logits", test_upright(w, g, open));
+    eg_output(g, "logits", eg_feed_upright(g, open, f->fan));
     if (!eg_outputs_own(w->agreed))
         return;
     eg_node *told = eg_outputs_record(w, g, features, EG_OUTPUTS_TOLD);
-    eg_output(g, "logits in task", test_upright(w, g, told));
+    eg_output(g, "logits in task", eg_feed_upright(g, told, f->fan));
 }
 
 eg_status eg_worker_open_test(eg_worker *w)

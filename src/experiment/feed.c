@@ -6,6 +6,8 @@
 #include "experiment/scale.h"
 #include "experiment/settings.h"
 
+#include <engram/op.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +164,15 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
                          .height = f->height,
                          .width = f->width,
                          .classes = f->fan * eg_scenario_n_classes(f->scenario)};
+}
+
+eg_node *eg_feed_upright(eg_graph *g, eg_node *logits, int64_t fan)
+{
+    if (fan == 1 || eg_graph_status(g) != EG_OK)
+        return logits;
+    int64_t n = eg_node_shape(logits).dim[0], classes = eg_node_shape(logits).dim[1] / fan;
+    eg_node *by_class = eg_reshape(g, logits, eg_dims(n, classes, fan));
+    return eg_reshape(g, eg_slice(g, by_class, 2, 0, 1), eg_dims(n, classes));
 }
 
 eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,

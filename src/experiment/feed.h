@@ -6,6 +6,7 @@
 #ifndef EG_FEED_H
 #define EG_FEED_H
 
+#include <engram/graph.h>
 #include <engram/transform.h>
 
 #include "experiment/experiment.h"
@@ -33,6 +34,9 @@ eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_label
 
 /* The network of the experiment, made for the data; valid as long as e. */
 eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
+
+/* The outputs of upright images: the first of each class. [n, classes fan] -> [n, classes] */
+eg_node *eg_feed_upright(eg_graph *g, eg_node *logits, int64_t fan);
 
 /* EG_EINVAL unless the pixels of rows lie within [-1, 1], as a look at some rows of every
  * source tells. */

@@ -3,6 +3,7 @@
  */
 #include "experiment/saved.h"
 
+#include "experiment/feed.h"
 #include "experiment/sections.h"
 #include "experiment/settings.h"
 
@@ -21,21 +22,24 @@ struct eg_saved {
     eg_net *net;
     float *value, *state;
     eg_transform how;
+    int64_t fan; /* outputs a class has; the first is the upright image's */
     eg_program *program;
 };
 
 eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
                          const char *path, const float *value, const float *state)
 {
-    char sets[EG_OPT_TEXT_SIZE] = "", number[24], mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
+    char sets[EG_OPT_TEXT_SIZE] = "", number[24], fan[24];
+    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
     eg_opt_print(eg_opts_find(eg_settings_of_data, "mean"), &e->data, mean);
     eg_opt_print(eg_opts_find(eg_settings_of_data, "std"), &e->data, std);
     for (size_t i = 0, used = 0; i < e->n_sources && used < sizeof sets; i++)
         used += (size_t)snprintf(sets + used, sizeof sets - used, "%s%s", i ? " " : "",
                                  e->sets[i]->component.name);
     snprintf(number, sizeof number, "%" PRIu64, seed);
+    snprintf(fan, sizeof fan, "%" PRId64, eg_train_fan(&e->train));
     const eg_stored_note notes[] = {
-        {"mean", mean}, {"std", std}, {"data", sets}, {"seed", number}};
+        {"mean", mean}, {"std", std}, {"data", sets}, {"seed", number}, {"fan", fan}};
     return eg_net_save(net, path, value, state, notes, sizeof notes / sizeof *notes);
 }
 
@@ -45,7 +49,7 @@ static void saved_record(void *context, eg_graph *g, int64_t batch)
     const eg_net_spec *made = eg_net_spec_of(s->net);
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, made->channels, made->height, made->width));
-    eg_output(g, "logits", eg_net_forward(s->net, g, x));
+    eg_output(g, "logits", eg_feed_upright(g, eg_net_forward(s->net, g, x), s->fan));
 }
 
 /* Means and deviations; a file of `engram model --save` has none. */
@@ -61,11 +65,27 @@ static eg_status saved_norm(eg_saved *s)
     return eg_experiment_norm(&o, &s->how);
 }
 
+/* A class's outputs; a file without the note has one for each. */
+static eg_status saved_fan(eg_saved *s)
+{
+    const char *note = eg_tensors_note(s->file, "fan");
+    int64_t outputs = eg_net_spec_of(s->net)->classes;
+    char rest;
+    s->fan = 1;
+    if (note && (sscanf(note, "%" SCNd64 "%c", &s->fan, &rest) != 1 || s->fan < 1 ||
+                 outputs % s->fan != 0))
+        return eg_fail(EG_EFORMAT,
+                       "its note 'fan', '%.40s', does not divide its %" PRId64 " outputs", note,
+                       outputs);
+    return EG_OK;
+}
+
 static eg_status saved_fill(eg_saved *s, const char *path)
 {
     EG_TRY(eg_safetensors_load(path, &s->file));
     EG_TRY(eg_blame(eg_net_of_notes(s->file, &s->net), "%s", path));
     EG_TRY(eg_blame(saved_norm(s), "%s", path));
+    EG_TRY(eg_blame(saved_fan(s), "%s", path));
     const eg_params *p = eg_net_params(s->net);
     EG_TRY(eg_params_alloc(p, &s->value));
     EG_TRY(eg_state_alloc(p, &s->state));
@@ -104,6 +124,11 @@ const eg_net *eg_saved_net(const eg_saved *s)
     return s->net;
 }
 
+int64_t eg_saved_n_classes(const eg_saved *s)
+{
+    return eg_net_spec_of(s->net)->classes / s->fan;
+}
+
 const char *eg_saved_note(const eg_saved *s, const char *key)
 {
     return eg_tensors_note(s->file, key);
@@ -121,13 +146,13 @@ static bool saved_counts(const int32_t *classes, int64_t n, int32_t label)
 static eg_status saved_rows(const eg_saved *s, const eg_table *t, const int32_t *classes,
                             int64_t n_classes, int64_t *rows, int64_t *n)
 {
-    int64_t known = eg_net_spec_of(s->net)->classes;
+    int64_t known = eg_saved_n_classes(s);
     *n = 0;
     for (int64_t i = 0; i < t->n; i++) {
         if (!saved_counts(classes, n_classes, t->y[i]))
             continue;
         if (t->y[i] >= known)
-            return eg_fail(EG_ESHAPE, "the data has a class %d, the network has %lld outputs",
+            return eg_fail(EG_ESHAPE, "the data has a class %d, the network knows %lld",
                            t->y[i], (long long)known);
         rows[(*n)++] = i;
     }
@@ -148,7 +173,7 @@ eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_
                         eg_confusion *all, eg_confusion *within)
 {
     eg_recipe *recipe = NULL;
-    int64_t *rows, n = 0, outputs = eg_net_spec_of(s->net)->classes;
+    int64_t *rows, n = 0, known = eg_saved_n_classes(s);
     EG_TRY(eg_alloc((size_t)t->n + 1, sizeof *rows, &rows));
     eg_status status = saved_rows(s, t, classes, n_classes, rows, &n);
     if (status == EG_OK)
@@ -161,13 +186,13 @@ eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_
             break;
         eg_recipe_fill(recipe, t, rows + at, (size_t)batch, NULL, eg_plan_input(plan, "x"));
         status = eg_plan_run(plan);
-        const float *logits = eg_plan_output(plan, "logits"); /* [batch, outputs] */
+        const float *logits = eg_plan_output(plan, "logits"); /* [batch, known] */
         for (int64_t i = 0; i < batch && status == EG_OK; i++) {
-            const float *row = logits + i * outputs;
+            const float *row = logits + i * known;
             int32_t truth = t->y[rows[at + i]];
-            eg_confusion_add(all, truth, eg_predict(row, outputs, NULL, 0));
+            eg_confusion_add(all, truth, eg_predict(row, known, NULL, 0));
             if (within)
-                eg_confusion_add(within, truth, eg_predict(row, outputs, classes, n_classes));
+                eg_confusion_add(within, truth, eg_predict(row, known, classes, n_classes));
         }
     }
     eg_recipe_free(recipe);

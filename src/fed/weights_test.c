@@ -129,22 +129,17 @@ static void test_another_file_of_the_same_name_is_refused(void **state)
     free(config);
 }
 
-static void test_a_saved_model_needs_nothing_else_to_be_tested(void **state)
+/* The accuracy of a run's model, from its file alone, over the test images of the run. */
+static double saved_accuracy(const char *path)
 {
-    (void)state;
-    char path[512], file[1024], hash[65];
+    char file[1024];
     eg_saved *saved;
     eg_table t = {0};
     eg_confusion all;
     double accuracy;
-    run((const char *[SETS]){NULL}, 1, 0, path, hash);
     snprintf(file, sizeof file, "%s/model.safetensors", path);
     assert_ok(eg_saved_open(file, &saved));
-    assert_string_equal(eg_saved_note(saved, "network"), "mlp");
-    assert_string_equal(eg_saved_note(saved, "input"), "1x28x28");
-    assert_string_equal(eg_saved_note(saved, "mean"), "0.5");
-    assert_string_equal(eg_saved_note(saved, "data"), "glyphs");
-    assert_string_equal(eg_saved_note(saved, "version"), eg_version());
+    assert_int_equal(eg_saved_n_classes(saved), 4);
     const eg_dataset *glyphs = eg_dataset_find("glyphs");
     void *options;
     assert_ok(eg_component_new(&glyphs->component, &options));
@@ -154,11 +149,37 @@ static void test_a_saved_model_needs_nothing_else_to_be_tested(void **state)
     assert_ok(eg_confusion_init(&all, 4));
     assert_ok(eg_saved_test(saved, &t, NULL, 0, &all, NULL));
     assert_true(eg_confusion_accuracy(&all, &accuracy));
-    assert_near(accuracy, runs_value(path, "acc_final"), 1e-9); /* both tasks have 20 images */
     eg_confusion_fini(&all);
     eg_table_fini(&t);
     free(options);
     eg_saved_free(saved);
+    return accuracy;
+}
+
+static void test_a_saved_model_needs_nothing_else_to_be_tested(void **state)
+{
+    (void)state;
+    char path[512], file[1024], hash[65];
+    eg_saved *saved;
+    run((const char *[SETS]){NULL}, 1, 0, path, hash);
+    snprintf(file, sizeof file, "%s/model.safetensors", path);
+    assert_ok(eg_saved_open(file, &saved));
+    assert_string_equal(eg_saved_note(saved, "network"), "mlp");
+    assert_string_equal(eg_saved_note(saved, "input"), "1x28x28");
+    assert_string_equal(eg_saved_note(saved, "mean"), "0.5");
+    assert_string_equal(eg_saved_note(saved, "data"), "glyphs");
+    assert_string_equal(eg_saved_note(saved, "version"), eg_version());
+    eg_saved_free(saved);
+    /* Both tasks have 20 images. */
+    assert_near(saved_accuracy(path), runs_value(path, "acc_final"), 1e-9);
+}
+
+static void test_a_model_of_rotated_images_answers_for_upright_ones(void **state)
+{
+    (void)state;
+    char path[512], hash[65];
+    run((const char *[SETS]){"train.rotations=true"}, 1, 0, path, hash);
+    assert_near(saved_accuracy(path), runs_value(path, "acc_final"), 1e-9);
 }
 
 int main(void)
@@ -170,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_a_missing_file_is_told_with_its_place),
         cmocka_unit_test(test_another_file_of_the_same_name_is_refused),
         cmocka_unit_test(test_a_saved_model_needs_nothing_else_to_be_tested),
+        cmocka_unit_test(test_a_model_of_rotated_images_answers_for_upright_ones),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
