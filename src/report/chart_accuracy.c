@@ -34,10 +34,24 @@ static bool accuracy_kept(const eg_runlog *r, size_t i, size_t most)
     return i % stride == 0 || r->row[i].task_end || i + 1 == r->n_row;
 }
 
+/* A figure's sentence, and what became of seeds that stopped early, if any did. */
+static const char *accuracy_sentence(eg_page *p, const eg_group *groups, size_t n,
+                                     const char *sentence)
+{
+    const char *whole = NULL;
+    for (size_t i = 0; i < n && !whole; i++)
+        if (eg_group_stopped(&groups[i]))
+            whole = eg_arena_text(&p->arena,
+                                  "%s A seed that stopped early counts with its last model "
+                                  "from then on.",
+                                  sentence);
+    return whole ? whole : sentence;
+}
+
 static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bool band,
                                  eg_line *line)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     eg_point *q = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof *q);
     if (!q)
         return EG_ENOMEM;
@@ -63,7 +77,7 @@ static double accuracy_since(const eg_runlog *r, int64_t task, const int64_t *en
 
 static void accuracy_table(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
     eg_cell_head(p, "mean");
@@ -85,7 +99,7 @@ static void accuracy_table(eg_page *p, const eg_group *g)
 
 eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     size_t n = 0;
     eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->start->tasks + 3) * sizeof *line);
     eg_line_chart c = {
@@ -116,12 +130,13 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     c.x_name = c.x_item = "round";
     c.description = "Lines of test accuracy, one for each task and a thick one for the mean "
                     "over the tasks learned so far. The table below holds the numbers.";
-    eg_figure_open(p, c.title,
-                   each > 1
-                       ? "A line for some of the tasks, faint until it is learned; the thick "
-                         "line is the mean over the tasks learned so far."
-                       : "One line a task, faint until it is learned; the thick line is the "
-                         "mean over the tasks learned so far.");
+    const char *sentence =
+        each > 1
+            ? "A line for some of the tasks, faint until it is learned; the thick line is "
+              "the mean over the tasks learned so far."
+            : "One line a task, faint until it is learned; the thick line is the mean over "
+              "the tasks learned so far.";
+    eg_figure_open(p, c.title, accuracy_sentence(p, g, 1, sentence));
     eg_chart_lines(p, &c);
     if (eg_figure_task_table(p, "accuracy in percent", r->start->tasks))
         accuracy_table(p, g);
@@ -129,9 +144,8 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     return EG_OK;
 }
 
-static void compare_table(eg_page *p, const eg_group *longest)
+static void compare_table(eg_page *p, const eg_runlog *r)
 {
-    const eg_runlog *r = longest->run[0];
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
     for (size_t i = 0; i < p->g->n; i++)
@@ -151,7 +165,7 @@ static void compare_table(eg_page *p, const eg_group *longest)
 eg_status eg_chart_compare(eg_page *p)
 {
     const eg_groups *g = p->g;
-    const eg_group *longest = &g->group[0];
+    const eg_runlog *longest = eg_group_longest(&g->group[0]);
     eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
     eg_line_chart c = {.chart = "compare",
                        .title = "Mean accuracy on the tasks learned so far"};
@@ -161,20 +175,22 @@ eg_status eg_chart_compare(eg_page *p)
         line[i].colour = eg_colour_label(i);
         line[i].dash = eg_dash_label(i);
         EG_TRY(accuracy_points(p, &g->group[i], EG_MEAN, true, &line[i]));
-        if (g->group[i].run[0]->start->rounds > longest->run[0]->start->rounds)
-            longest = &g->group[i];
+        const eg_runlog *r = eg_group_longest(&g->group[i]);
+        if (eg_runlog_last_round(r) > eg_runlog_last_round(longest))
+            longest = r;
+        c.x1 = fmax(c.x1, (double)r->start->rounds);
     }
-    EG_TRY(eg_task_ends(p, longest->run[0], &c.task_end, &c.n_ends));
-    c.n_tasks = longest->run[0]->start->tasks;
+    EG_TRY(eg_task_ends(p, longest, &c.task_end, &c.n_ends));
+    c.n_tasks = longest->start->tasks;
     c.line = line;
     c.n = g->n;
-    c.x1 = (double)longest->run[0]->start->rounds;
     c.x_name = c.x_item = "round";
     c.description = "One line a label: the mean over its seeds, in a band of one standard "
                     "deviation. The table below holds the numbers.";
     eg_figure_open(p, c.title,
-                   "One line a label: the mean over its seeds, in a band of one standard "
-                   "deviation.");
+                   accuracy_sentence(p, g->group, g->n,
+                                     "One line a label: the mean over its seeds, in a band of "
+                                     "one standard deviation."));
     eg_chart_lines(p, &c);
     eg_figure_table(p, "accuracy in percent");
     compare_table(p, longest);
@@ -184,7 +200,7 @@ eg_status eg_chart_compare(eg_page *p)
 
 static eg_spread final_acc(const eg_group *g, int64_t task)
 {
-    const eg_runlog_row *last = eg_runlog_last(g->run[0]);
+    const eg_runlog_row *last = eg_runlog_last(eg_group_longest(g));
     return eg_group_acc(g, last ? last->round : -1, task);
 }
 

@@ -19,7 +19,7 @@ typedef struct forgetting_bin {
 
 static forgetting_bin forgetting_mean(const eg_group *g, int64_t first, int64_t last)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     const eg_runlog_row *end = eg_runlog_last(r);
     forgetting_bin b = {.first = first, .last = last};
     int64_t n = 0, n_fall = 0;
@@ -91,7 +91,7 @@ static void forgetting_bar(eg_page *p, const eg_frame *m, const forgetting_bin *
 
 static void forgetting_table(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "task");
     eg_cell_head(p, "at the end");
@@ -108,7 +108,7 @@ static void forgetting_table(eg_page *p, const eg_group *g)
 
 void eg_chart_forgetting(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     int64_t n = r->start->tasks, each = eg_tasks_together(n), bars = (n + each - 1) / each;
     if (!eg_runlog_last(r))
         return;

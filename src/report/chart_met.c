@@ -18,7 +18,7 @@ static bool met_kept(const eg_runlog *r, size_t i, size_t most)
 
 static eg_status met_points(eg_page *p, const eg_group *g, eg_line *line)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_runlog *r = eg_group_longest(g);
     eg_point *q = eg_arena_alloc(&p->arena, (r->n_met + 1) * sizeof *q);
     if (!q)
         return EG_ENOMEM;
@@ -50,7 +50,7 @@ static void met_table(eg_page *p, const eg_group *groups, size_t n, const eg_run
 
 eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n)
 {
-    const eg_runlog *longest = groups[0].run[0];
+    const eg_runlog *longest = eg_group_longest(&groups[0]);
     eg_line *line = eg_arena_alloc(&p->arena, n * sizeof *line);
     eg_line_chart c = {.chart = "met", .title = "Accuracy on what was met"};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
@@ -59,8 +59,8 @@ eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n)
         line[i].colour = n == 1 ? met_ink : eg_colour_label(i);
         line[i].dash = n == 1 ? 0 : eg_dash_label(i);
         EG_TRY(met_points(p, &groups[i], &line[i]));
-        if (groups[i].run[0]->n_met > longest->n_met)
-            longest = groups[i].run[0];
+        const eg_runlog *r = eg_group_longest(&groups[i]);
+        longest = r->n_met > longest->n_met ? r : longest;
     }
     if (longest->n_met == 0)
         return EG_OK;

@@ -60,7 +60,7 @@ static bool rounds_kept(const eg_events *log, size_t i, size_t most)
 
 static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value, eg_line *line)
 {
-    const eg_events *log = g->run[0]->log;
+    const eg_events *log = eg_group_longest(g)->log;
     eg_point *q = eg_arena_alloc(&p->arena, (log->n_round + 1) * sizeof *q);
     if (!q)
         return EG_ENOMEM;
@@ -74,7 +74,7 @@ static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value
 
 static void rounds_table(eg_page *p, const eg_group *g, rounds_value value, eg_unit unit)
 {
-    const eg_events *log = g->run[0]->log;
+    const eg_events *log = eg_group_longest(g)->log;
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
     eg_cell_head(p, "mean");
@@ -95,7 +95,7 @@ static void rounds_table(eg_page *p, const eg_group *g, rounds_value value, eg_u
 static eg_status rounds_figure(eg_page *p, const eg_group *g, eg_line_chart *c,
                                rounds_value value, eg_line *line)
 {
-    const eg_events *log = g->run[0]->log;
+    const eg_events *log = eg_group_longest(g)->log;
     EG_TRY(rounds_points(p, g, value, line));
     line->name = c->title;
     line->strong = log->n_round <= ROUNDS_POINTS / 2;
@@ -119,7 +119,7 @@ eg_status eg_chart_rounds(eg_page *p, const eg_group *g)
     eg_line_chart of_time = {.chart = "time", .title = "Time of a round", .unit = EG_SECONDS};
     of_loss.description = "The mean over the clients of a round.";
     of_time.description = "How long each round took, tests aside.";
-    if (g->run[0]->log->n_round == 0)
+    if (eg_group_longest(g)->log->n_round == 0)
         return EG_OK;
     fprintf(p->f, "<div class=\"pair\">\n");
     EG_TRY(rounds_figure(p, g, &of_loss, rounds_loss, &loss));
@@ -128,9 +128,8 @@ eg_status eg_chart_rounds(eg_page *p, const eg_group *g)
     return EG_OK;
 }
 
-static void losses_table(eg_page *p, const eg_group *longest)
+static void losses_table(eg_page *p, const eg_events *log)
 {
-    const eg_events *log = longest->run[0]->log;
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
     for (size_t i = 0; i < p->g->n; i++)
@@ -151,7 +150,7 @@ static void losses_table(eg_page *p, const eg_group *longest)
 eg_status eg_chart_losses(eg_page *p)
 {
     const eg_groups *g = p->g;
-    const eg_group *longest = &g->group[0];
+    const eg_runlog *longest = eg_group_longest(&g->group[0]);
     eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
     eg_line_chart c = {.chart = "losses", .title = "Training loss", .unit = EG_NUMBER};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
@@ -160,16 +159,16 @@ eg_status eg_chart_losses(eg_page *p)
         line[i].colour = eg_colour_label(i);
         line[i].dash = eg_dash_label(i);
         EG_TRY(rounds_points(p, &g->group[i], rounds_loss, &line[i]));
-        if (g->group[i].run[0]->log->n_round > longest->run[0]->log->n_round)
-            longest = &g->group[i];
+        const eg_runlog *r = eg_group_longest(&g->group[i]);
+        longest = r->log->n_round > longest->log->n_round ? r : longest;
+        c.x1 = fmax(c.x1, (double)r->start->rounds);
     }
-    if (longest->run[0]->log->n_round == 0)
+    if (longest->log->n_round == 0)
         return EG_OK;
-    EG_TRY(eg_task_ends(p, longest->run[0], &c.task_end, &c.n_ends));
-    c.n_tasks = longest->run[0]->start->tasks;
+    EG_TRY(eg_task_ends(p, longest, &c.task_end, &c.n_ends));
+    c.n_tasks = longest->start->tasks;
     c.line = line;
     c.n = g->n;
-    c.x1 = (double)longest->run[0]->start->rounds;
     c.x_name = c.x_item = "round";
     c.description =
         "One line a label: the mean training loss over clients and seeds, in a band "
@@ -177,7 +176,7 @@ eg_status eg_chart_losses(eg_page *p)
     eg_figure_open(p, c.title, c.description);
     eg_chart_lines(p, &c);
     eg_figure_table(p, "loss");
-    losses_table(p, longest);
+    losses_table(p, longest->log);
     eg_figure_close(p);
     return EG_OK;
 }

@@ -79,6 +79,7 @@ static inline void fixture_write(const fixture *s, const char *folder)
     assert_non_null(f);
     char *name = fixture_quoted(s->name), *label = fixture_quoted(s->label);
     int64_t rounds = s->tasks * s->rounds_a_task, last = s->unfinished ? rounds / 2 : rounds;
+    last = s->stop ? s->stop : last;
     fprintf(f,
             "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64
             ",\"method\":[%s],\"clients\":%" PRId64 ",\"tasks\":%" PRId64 ",\"rounds\":%" PRId64
@@ -93,6 +94,9 @@ static inline void fixture_write(const fixture *s, const char *folder)
         fixture_evals(f, s, r);
         fixture_confusion(f, s, r);
     }
+    if (s->stop)
+        fprintf(f, "{\"event\":\"stop\",\"round\":%" PRId64 ",\"best_round\":1,\"best\":0.5}\n",
+                s->stop);
     fputs(s->unfinished ? "{\"event\":\"rou"
                         : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496,"
                           "\"server_seconds\":{\"er\":0.25,\"fed-a-gem\":1.25},"

@@ -15,6 +15,7 @@ typedef struct fixture {
     double scale;                  /* 0: the settings do not say */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
     int64_t classes; /* that the server's tests tell apart; 0: not told */
+    int64_t stop;    /* the round after which patience ended the run; 0: it did not */
     int64_t skipped; /* this round, 0: none; all its uploads are left out */
     double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task; /* evaluate at the ends of tasks only */
@@ -63,7 +64,7 @@ static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_
 {
     fprintf(f, "{\"event\":\"eval\",\"round\":%" PRId64 ",\"who\":", round);
     fixture_who(f, who);
-    bool end = round > 0 && round % s->rounds_a_task == 0;
+    bool end = round > 0 && (round % s->rounds_a_task == 0 || round == s->stop);
     fprintf(f, ",\"task_end\":%s,\"full\":%s", end ? "true" : "false", end ? "true" : "false");
     for (int k = 0; k < 3; k++) {
         static const char *const key[] = {"accuracy", "accuracy_task_il", "n"};

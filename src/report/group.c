@@ -210,11 +210,37 @@ eg_spread eg_group_summary(const eg_group *g, eg_summary which)
     return group_spread(s);
 }
 
+const eg_runlog *eg_group_longest(const eg_group *g)
+{
+    const eg_runlog *longest = g->run[0];
+    for (size_t i = 1; i < g->n; i++)
+        if (eg_runlog_last_round(g->run[i]) > eg_runlog_last_round(longest))
+            longest = g->run[i];
+    return longest;
+}
+
+bool eg_group_stopped(const eg_group *g)
+{
+    int64_t last = eg_runlog_last_round(eg_group_longest(g));
+    bool any = false;
+    for (size_t i = 0; i < g->n; i++)
+        any |= g->run[i]->log->stopped && eg_runlog_last_round(g->run[i]) < last;
+    return any;
+}
+
+/* The row of a run's model after a round: that of a run which has stopped does not change any
+ * more. */
+static const eg_runlog_row *group_row(const eg_runlog *r, int64_t round)
+{
+    int64_t last = eg_runlog_last_round(r);
+    return eg_runlog_row_at(r, r->log->stopped && round > last ? last : round);
+}
+
 eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task)
 {
     group_sum s = {0};
     for (size_t i = 0; i < g->n; i++) {
-        const eg_runlog_row *row = eg_runlog_row_at(g->run[i], round);
+        const eg_runlog_row *row = group_row(g->run[i], round);
         if (row && task < g->run[i]->start->tasks)
             group_add(&s, task == EG_MEAN              ? row->mean
                           : task == EG_MEAN_IL         ? row->mean_il
@@ -236,10 +262,14 @@ eg_spread eg_group_fall(const eg_group *g, int64_t task)
 eg_spread eg_group_met(const eg_group *g, int64_t round)
 {
     group_sum s = {0};
-    for (size_t i = 0; i < g->n; i++)
-        for (size_t k = 0; k < g->run[i]->n_met; k++)
-            if (g->run[i]->met[k].round == round)
-                group_add(&s, g->run[i]->met[k].acc);
+    for (size_t i = 0; i < g->n; i++) {
+        const eg_runlog *r = g->run[i];
+        int64_t last = r->n_met ? r->met[r->n_met - 1].round : -1;
+        int64_t wanted = r->log->stopped && round > last ? last : round;
+        for (size_t k = 0; k < r->n_met; k++)
+            if (r->met[k].round == wanted)
+                group_add(&s, r->met[k].acc);
+    }
     return group_spread(s);
 }
 

@@ -72,8 +72,15 @@ typedef struct eg_spread {
 } eg_spread;
 eg_spread eg_spread_of(const double *values, size_t n);
 
+/* The run of a group that was evaluated last: others may have stopped before it. */
+const eg_runlog *eg_group_longest(const eg_group *g);
+
+/* Whether runs of the group stopped before its longest did. */
+bool eg_group_stopped(const eg_group *g);
+
 /* Over the seeds: a value of the summary; an accuracy after a round (task -1: the mean over the
- * learned tasks; -2: the same, task-IL); a task's fall. */
+ * learned tasks; -2: the same, task-IL); a task's fall. A run that stopped early has its last
+ * accuracies ever after, so that no seed is missing at the end. */
 eg_spread eg_group_summary(const eg_group *g, eg_summary which);
 eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task);
 eg_spread eg_group_fall(const eg_group *g, int64_t task);

@@ -217,7 +217,7 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     html_unfinished(p, g);
     html_losses(p, g, false);
     html_tiles(p, g);
-    if (g->run[0]->n_row > 0)
+    if (eg_group_longest(g)->n_row > 0)
         EG_TRY(eg_chart_accuracy(p, g));
     fprintf(p->f, "<div class=\"pair\">\n");
     EG_TRY(eg_chart_matrix(p, g));

@@ -46,6 +46,9 @@ void eg_runlog_free(eg_runlog *r); /* NULL is fine */
 /* Makes rows, falls and summary of the log; called by eg_runlog_load. */
 eg_status eg_runlog_rows(eg_runlog *r);
 
+/* The last round that was evaluated; -1 without any. */
+int64_t eg_runlog_last_round(const eg_runlog *r);
+
 /* The row of a round, NULL if it was not evaluated; the last task row, NULL without one. */
 const eg_runlog_row *eg_runlog_row_at(const eg_runlog *r, int64_t round);
 const eg_runlog_row *eg_runlog_last(const eg_runlog *r);

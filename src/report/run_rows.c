@@ -107,6 +107,11 @@ eg_status eg_runlog_rows(eg_runlog *r)
     return status;
 }
 
+int64_t eg_runlog_last_round(const eg_runlog *r)
+{
+    return r->n_row ? r->row[r->n_row - 1].round : -1;
+}
+
 const eg_runlog_row *eg_runlog_row_at(const eg_runlog *r, int64_t round)
 {
     size_t low = 0, high = r->n_row;
