@@ -14,13 +14,14 @@ typedef struct fixture {
     const char *method;            /* NULL: er, fed-a-gem */
     double scale;                  /* 0: the settings do not say */
     int64_t seed, tasks, rounds_a_task, clients, chosen;
-    int64_t classes; /* that the server's tests tell apart; 0: not told */
-    int64_t stop;    /* the round after which patience ended the run; 0: it did not */
-    int64_t skipped; /* this round, 0: none; all its uploads are left out */
-    double keep;     /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
-    bool every_task; /* evaluate at the ends of tasks only */
-    bool local;      /* every client evaluates for itself, the server does not */
-    bool notes;      /* every client notes its drift, the server its step */
+    int64_t classes;   /* that the server's tests tell apart; 0: not told */
+    int64_t stop;      /* the round after which patience ended the run; 0: it did not */
+    int64_t skipped;   /* this round, 0: none; all its uploads are left out */
+    double validation; /* the accuracy on samples held out; 0: there are none */
+    double keep;       /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
+    bool every_task;   /* evaluate at the ends of tasks only */
+    bool local;        /* every client evaluates for itself, the server does not */
+    bool notes;        /* every client notes its drift, the server its step */
     bool unfinished;
     bool bare; /* lines have no checksums, as an older program wrote them */
 } fixture;
@@ -76,6 +77,12 @@ static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_
             else
                 fprintf(f, "%s%.4f", t ? "," : "", k ? 0.5 + a / 2 : a);
         }
+        fprintf(f, "]");
+    }
+    for (int k = 0; s->validation > 0 && k < 2; k++) {
+        fprintf(f, ",\"%s\":[", k ? "n_validation" : "validation");
+        for (int64_t t = 0; t < s->tasks; t++)
+            fprintf(f, "%s%.*f", t ? "," : "", k ? 0 : 4, k ? 10000 : s->validation);
         fprintf(f, "]");
     }
     if (s->local && round > 0)

@@ -24,6 +24,14 @@ typedef struct eg_differing {
     size_t n_values;         /* how many the groups of the label have for it */
 } eg_differing;
 
+/* Mean and sample standard deviation of n values that are no NaN. sd is NaN for n < 2, both are
+ * for n = 0. */
+typedef struct eg_spread {
+    double mean, sd;
+    size_t n;
+} eg_spread;
+eg_spread eg_spread_of(const double *values, size_t n);
+
 typedef struct eg_group {
     /* The label, behind the experiment's name where names differ, and before what tells it from
      * other groups of the label: "er (train.lr=0.05)". */
@@ -36,6 +44,9 @@ typedef struct eg_group {
     const char *base;
     const eg_differing *swept; /* [n_swept] in the label's order */
     size_t n_swept;
+    /* Of a sweep, on samples held out of training: over the seeds that all of it have finished.
+     */
+    eg_spread validated;
     bool bound;      /* a bound on what methods can reach, so that it competes with none */
     eg_runlog **run; /* [n] by seed */
     size_t n;
@@ -63,14 +74,6 @@ eg_status eg_groups_tell_apart(eg_groups *g);
  * do not count. keys: "memory.size, train.lr", of the arena; "" if in none. */
 eg_status eg_groups_between(eg_arena *a, const eg_group *one, const eg_group *other,
                             const char **keys, size_t *n);
-
-/* Mean and sample standard deviation of n values that are no NaN. sd is NaN for n < 2, both are
- * for n = 0. */
-typedef struct eg_spread {
-    double mean, sd;
-    size_t n;
-} eg_spread;
-eg_spread eg_spread_of(const double *values, size_t n);
 
 /* The run of a group that was evaluated last: others may have stopped before it. */
 const eg_runlog *eg_group_longest(const eg_group *g);

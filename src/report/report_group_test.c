@@ -300,6 +300,54 @@ static void test_labels_of_a_sweep_tell_its_values(void **state)
     eg_groups_free(g);
 }
 
+/* Loads a sweep of two rates, the first with seed 0 and the second with seeds 0 and 1; it is
+ * the seed 1 that is harder. */
+static eg_groups *validated(bool unfinished)
+{
+    static const double accuracy[] = {0.9, 0.95, 0.5};
+    eg_groups *g;
+    for (int i = 0; i < 3; i++) {
+        fixture s = {.name = "demo",
+                     .label = i ? "er train.lr=0.2" : "er train.lr=0.1",
+                     .seed = i == 2,
+                     .tasks = 1,
+                     .rounds_a_task = 2,
+                     .clients = 1,
+                     .chosen = 1,
+                     .validation = accuracy[i],
+                     .unfinished = unfinished && i == 0};
+        files_remove(dirs[i]);
+        fixture_write(&s, dirs[i]);
+    }
+    assert_ok(eg_groups_load(dirs, 3, NULL, 0, &g));
+    assert_int_equal(g->n, 2);
+    return g;
+}
+
+static void test_a_sweep_is_judged_by_the_seeds_that_all_of_it_have(void **state)
+{
+    (void)state;
+    const char *notes[4];
+    size_t n = 0;
+    eg_groups *g = validated(false);
+    assert_false(eg_group_is_chosen(g, &g->group[0]));
+    assert_true(eg_group_is_chosen(g, &g->group[1]));
+    assert_ok(eg_groups_sweep_notes(&g->arena, g, notes, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(notes[0], "best by validation: er with train.lr=0.2, 95.0 % over the 1 "
+                                  "of 2 seeds that all of its sweep have");
+    eg_groups_free(g);
+    n = 0;
+    g = validated(true);
+    for (int i = 0; i < 2; i++)
+        assert_false(eg_group_is_chosen(g, &g->group[i]));
+    assert_ok(eg_groups_sweep_notes(&g->arena, g, notes, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(notes[0], "no run of er is called the best by validation: there is no "
+                                  "seed that all of its sweep have finished");
+    eg_groups_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +358,7 @@ int main(void)
         TEST(test_hash_tells_groups_apart_where_settings_do_not),
         TEST(test_json_names_the_settings_that_differ),
         TEST(test_labels_of_a_sweep_tell_its_values),
+        TEST(test_a_sweep_is_judged_by_the_seeds_that_all_of_it_have),
         TEST(test_values_are_shown_in_their_units),
         TEST(test_best_is_who_leads_by_more_than_a_deviation),
         TEST(test_regret_is_held_against_the_centralized_run_of_the_seed),

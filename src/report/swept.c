@@ -4,6 +4,7 @@
 #include "report/swept.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Whether a word is "train.lr=0.1". */
@@ -73,6 +74,33 @@ static bool swept_in_company(const eg_groups *g, const eg_group *of)
     return false;
 }
 
+/* A group's accuracy on samples held out of training; NaN unless the seed's run is over, since
+ * one that goes on may yet become better. */
+static double swept_validation(const eg_group *g, int64_t seed)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->run[i]->start->seed == seed && g->run[i]->finished)
+            return g->run[i]->summary[EG_SUMMARY_acc_validation];
+    return NAN;
+}
+
+/* Means are compared over the same seeds, for some are harder than others. */
+static eg_status swept_validate(eg_groups *g, eg_group *of)
+{
+    double *values = eg_arena_alloc(&g->arena, of->n * sizeof *values);
+    if (!values)
+        return EG_ENOMEM;
+    for (size_t i = 0; i < of->n; i++) {
+        int64_t seed = of->run[i]->start->seed;
+        values[i] = swept_validation(of, seed);
+        for (const eg_group *k = g->group; k < g->group + g->n && !isnan(values[i]); k++)
+            if (swept_same(k, of) && isnan(swept_validation(k, seed)))
+                values[i] = NAN;
+    }
+    of->validated = eg_spread_of(values, of->n);
+    return EG_OK;
+}
+
 eg_status eg_groups_find_sweeps(eg_groups *g)
 {
     bool *in_company = eg_arena_alloc(&g->arena, g->n * sizeof *in_company);
@@ -87,6 +115,9 @@ eg_status eg_groups_find_sweeps(eg_groups *g)
             g->group[i].n_swept = 0;
             g->group[i].base = g->group[i].title;
         }
+    for (size_t i = 0; i < g->n; i++)
+        if (g->group[i].n_swept > 0)
+            EG_TRY(swept_validate(g, &g->group[i]));
     return EG_OK;
 }
 
@@ -121,11 +152,11 @@ eg_status eg_groups_swept_keys(eg_arena *a, const eg_groups *g, const char ***ou
 
 bool eg_group_is_chosen(const eg_groups *all, const eg_group *g)
 {
-    double mine = eg_group_summary(g, EG_SUMMARY_acc_validation).mean;
+    double mine = g->validated.mean;
     if (g->n_swept == 0 || isnan(mine))
         return false;
     for (const eg_group *k = all->group; k < all->group + all->n; k++) {
-        double other = eg_group_summary(k, EG_SUMMARY_acc_validation).mean;
+        double other = k->validated.mean;
         if (swept_same(k, g) && (other > mine || (other == mine && k < g)))
             return false;
     }
@@ -135,27 +166,51 @@ bool eg_group_is_chosen(const eg_groups *all, const eg_group *g)
 /* "best by validation: er with train.lr=0.1, 81.2 %" */
 static const char *swept_note(eg_arena *a, const eg_group *of)
 {
-    char percent[32];
+    char percent[32], seeds[96] = "";
     const char *text = eg_arena_text(a, "best by validation: %s with", of->base);
     for (size_t i = 0; text && i < of->n_swept; i++)
         text = eg_arena_text(a, "%s %s=%s", text, of->swept[i].key, of->swept[i].value);
-    eg_show_percent(percent, eg_group_summary(of, EG_SUMMARY_acc_validation).mean);
-    return text ? eg_arena_text(a, "%s, %s %%", text, percent) : NULL;
+    eg_show_percent(percent, of->validated.mean);
+    if (of->validated.n < of->n)
+        snprintf(seeds, sizeof seeds, " over the %zu of %zu seeds that all of its sweep have",
+                 of->validated.n, of->n);
+    return text ? eg_arena_text(a, "%s, %s %%%s", text, percent, seeds) : NULL;
+}
+
+/* Whether a group stands first of its sweep, and the sweep, though some of it was validated,
+ * has no seed by which to choose. */
+static bool swept_is_open(const eg_groups *g, const eg_group *of)
+{
+    bool validated = false;
+    for (const eg_group *k = g->group; k < g->group + g->n; k++) {
+        if (of->n_swept == 0 || !swept_same(k, of))
+            continue;
+        if (k < of || k->validated.n > 0)
+            return false;
+        validated |= eg_group_summary(k, EG_SUMMARY_acc_validation).n > 0;
+    }
+    return validated;
 }
 
 eg_status eg_groups_sweep_notes(eg_arena *a, const eg_groups *g, const char **notes, size_t *n)
 {
-    bool swept = false, chosen = false;
+    bool swept = false, said = false;
     for (size_t i = 0; i < g->n; i++) {
         const eg_group *k = &g->group[i];
+        bool open = swept_is_open(g, k);
         swept |= k->n_swept > 0;
-        if (!eg_group_is_chosen(g, k))
+        if (!open && !eg_group_is_chosen(g, k))
             continue;
-        chosen = true;
-        if (!(notes[(*n)++] = swept_note(a, k)))
+        said = true;
+        notes[*n] = open ? eg_arena_text(a,
+                                         "no run of %s is called the best by validation: there "
+                                         "is no seed that all of its sweep have finished",
+                                         k->base)
+                         : swept_note(a, k);
+        if (!notes[(*n)++])
             return EG_ENOMEM;
     }
-    if (swept && !chosen)
+    if (swept && !said)
         notes[(*n)++] = "no run of the sweep is called the best, for the test must not choose; "
                         "data.validation holds samples out that may";
     return EG_OK;

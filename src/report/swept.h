@@ -17,8 +17,8 @@ eg_status eg_groups_swept_keys(eg_arena *a, const eg_groups *g, const char ***ou
 /* A group's value of a setting; NULL: it is not swept there. */
 const char *eg_group_swept(const eg_group *g, const char *key);
 
-/* Whether a group's mean accuracy on samples held out of training is the highest of its sweep.
- * The test must not choose. */
+/* Whether a group's mean accuracy on samples held out of training is the highest of its sweep,
+ * over the seeds that all of the sweep have finished. The test must not choose. */
 bool eg_group_is_chosen(const eg_groups *all, const eg_group *g);
 
 /* Adds what is to be said of sweeps to *n notes, of the arena: at most g->n + 1 of them. */
