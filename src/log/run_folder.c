@@ -75,7 +75,7 @@ static eg_status run_create_config(const char *path, const char *config)
     return eg_file_create(path, parts, 2);
 }
 
-/* Removes a folder that run_fill has made. */
+/* Removes a draft with what run_fill has put into it. */
 static void run_remove(const char *folder)
 {
     static const char *const names[] = {EG_RUN_CONFIG, EG_RUN_METRICS};
@@ -86,11 +86,30 @@ static void run_remove(const char *folder)
     rmdir(folder);
 }
 
-/* Makes a folder with config.yaml and an empty metrics.jsonl in it, on disk. */
+/* Makes a folder beside path that is nobody else's: processes on machines with a common disk,
+ * or in containers, may have the same number. */
+static eg_status run_make_draft(const char *path, char *draft, size_t size)
+{
+    enum { RUN_ATTEMPTS = 1000 };
+    const char *slash = strrchr(path, '/');
+    snprintf(draft, size, "%.*s", slash ? (int)(slash - path) : 0, path);
+    if (*draft)
+        EG_TRY(eg_disk_make_folder(draft));
+    for (int attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
+        snprintf(draft, size, "%s.%ld.%d.tmp", path, (long)getpid(), attempt);
+        if (mkdir(draft, 0777) == 0)
+            return EG_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    return eg_file_fail(draft, "the folder cannot be made");
+}
+
+/* Puts config.yaml and an empty metrics.jsonl into a folder, on disk; removes it if it cannot.
+ */
 static eg_status run_fill(const char *folder, const char *config)
 {
     char *paths[3] = {NULL, NULL, (char *)folder};
-    EG_TRY(eg_disk_make_folder(folder));
     eg_status status = run_join(folder, EG_RUN_CONFIG, &paths[0]);
     if (status == EG_OK)
         status = run_join(folder, EG_RUN_METRICS, &paths[1]);
@@ -118,11 +137,13 @@ eg_status eg_run_folder_new(const char *path, const char *config, eg_run_folder 
     *out = NULL;
     if (stat(path, &info) == 0)
         return run_is_there(path);
-    char *draft = malloc(strlen(path) + 32);
+    size_t size = strlen(path) + 48;
+    char *draft = malloc(size);
     if (!draft)
         return eg_fail(EG_ENOMEM, "%s: no memory for a path", path);
-    snprintf(draft, strlen(path) + 32, "%s.%ld.tmp", path, (long)getpid());
-    eg_status status = run_fill(draft, config);
+    eg_status status = run_make_draft(path, draft, size);
+    if (status == EG_OK)
+        status = run_fill(draft, config);
     if (status == EG_OK && rename(draft, path) != 0) {
         /* Somebody else may have made it since the look. */
         status = errno == EEXIST || errno == ENOTEMPTY
