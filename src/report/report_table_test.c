@@ -203,6 +203,12 @@ static void test_narrow_terminals_show_what_matters_most(void **state)
     snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
     assert_string_equal(line, "label     accuracy %");
     free(text);
+    how = (eg_compare_how){.width = 10, .published = true};
+    assert_ok(eg_compare_print(dirs, RUNS, paper, 3, &how, &text));
+    static const char both[] = "label          value        ours   published  deviations\n";
+    assert_memory_equal(text, both, sizeof both - 1);
+    assert_non_null(strstr(text, "no room for: seeds, difference, within two ("));
+    free(text);
     how = (eg_compare_how){.colour = true};
     assert_ok(eg_compare_print(dirs, RUNS, paper, 3, &how, &text));
     assert_non_null(strstr(text, "\033[1mlabel\033[0m"));

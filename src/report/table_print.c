@@ -22,24 +22,28 @@ static size_t print_widest(const eg_grid *t, size_t column)
     return most;
 }
 
-/* Leaves out the least of the columns, each with its published one, until the rest fits. */
+/* Leaves out the least of the columns, each with its published one, until the rest fits. What
+ * is never left out stays, however narrow the terminal, and so does the weightiest of the
+ * others. */
 static void print_choose(const eg_grid *t, int width, bool *shown)
 {
-    size_t total = 0, left = 0;
+    size_t total = 0;
+    int most = 0;
     for (size_t k = 0; k < t->columns; k++) {
         shown[k] = true;
         total += print_widest(t, k) + (k ? PRINT_GAP : 0);
-        left++;
+        most = t->weight[k] < EG_GRID_ALWAYS && t->weight[k] > most ? t->weight[k] : most;
     }
-    while (width > 0 && total > (size_t)width && left > 2) {
-        int least = t->weight[0];
+    while (width > 0 && total > (size_t)width) {
+        int least = most;
         for (size_t k = 1; k < t->columns; k++)
             least = shown[k] && t->weight[k] < least ? t->weight[k] : least;
-        for (size_t k = 1; k < t->columns && left > 2; k++)
+        if (least == most)
+            return;
+        for (size_t k = 1; k < t->columns; k++)
             if (shown[k] && t->weight[k] == least) {
                 shown[k] = false;
                 total -= print_widest(t, k) + PRINT_GAP;
-                left--;
             }
     }
 }

@@ -78,14 +78,22 @@ static eg_status published_cells(eg_groups *g, eg_grid *t, size_t row, const pub
 static eg_status published_grid(eg_groups *g, const published_rows *rows, bool brief,
                                 eg_grid *t)
 {
-    static const char *const headings[] = {"label",      "value",     "seeds",
-                                           "ours",       "published", "difference",
-                                           "deviations", "within two"};
-    size_t n = sizeof headings / sizeof *headings;
+    static const struct {
+        const char *heading;
+        int weight; /* what follows from the others goes first */
+    } columns[] = {{"label", EG_GRID_ALWAYS},
+                   {"value", EG_GRID_ALWAYS},
+                   {"seeds", 1},
+                   {"ours", EG_GRID_ALWAYS},
+                   {"published", EG_GRID_ALWAYS},
+                   {"difference", 3},
+                   {"deviations", 4},
+                   {"within two", 2}};
+    size_t n = sizeof columns / sizeof *columns;
     EG_TRY(eg_grid_alloc(g, rows->n + 1, n, t));
     for (size_t k = 0; k < n; k++) {
-        t->weight[k] = EG_GRID_ALWAYS;
-        EG_TRY(eg_grid_set(g, t, 0, k, headings[k], EG_CELL_PLAIN));
+        t->weight[k] = columns[k].weight;
+        EG_TRY(eg_grid_set(g, t, 0, k, columns[k].heading, EG_CELL_PLAIN));
     }
     for (size_t i = 0; i < rows->n; i++) {
         t->of[i + 1] = rows->list[i].of;
