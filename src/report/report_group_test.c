@@ -272,6 +272,24 @@ static eg_groups *labelled(const char *const *labels, size_t n)
     return g;
 }
 
+static void test_values_of_a_sweep_may_have_blanks(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"er model.layers=linear 8, relu train.lr=0.1",
+                                         "er model.layers=linear 16, relu train.lr=0.1",
+                                         "own p.settings=width=4 lr=0.1",
+                                         "own p.settings=width=8"};
+    eg_groups *g = labelled(labels, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(g->group[i].n_swept, i < 2 ? 2 : 1);
+        assert_string_equal(g->group[i].base, i < 2 ? "er" : "own");
+    }
+    assert_string_equal(eg_group_swept(&g->group[1], "model.layers"), "linear 16, relu");
+    assert_string_equal(eg_group_swept(&g->group[1], "train.lr"), "0.1");
+    assert_string_equal(eg_group_swept(&g->group[2], "p.settings"), "width=4 lr=0.1");
+    eg_groups_free(g);
+}
+
 static void test_labels_of_a_sweep_tell_its_values(void **state)
 {
     (void)state;
@@ -358,6 +376,7 @@ int main(void)
         TEST(test_hash_tells_groups_apart_where_settings_do_not),
         TEST(test_json_names_the_settings_that_differ),
         TEST(test_labels_of_a_sweep_tell_its_values),
+        TEST(test_values_of_a_sweep_may_have_blanks),
         TEST(test_a_sweep_is_judged_by_the_seeds_that_all_of_it_have),
         TEST(test_values_are_shown_in_their_units),
         TEST(test_best_is_who_leads_by_more_than_a_deviation),

@@ -7,28 +7,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a word is "train.lr=0.1". */
-static bool swept_is_pair(const char *word, size_t n)
+/* Whether a text begins with "train.lr=0.1". A setting has a dot in its name or is one of these
+ * few, unlike what a value may have in it: "width=4 lr=0.1". */
+static bool swept_is_pair(const char *text)
 {
-    size_t key = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789._-");
-    return key > 0 && key + 1 < n && word[key] == '=';
+    static const char *const bare[] = {"data", "model", "optimizer", "scale"};
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-");
+    bool key = memchr(text, '.', n) != NULL;
+    for (size_t i = 0; i < sizeof bare / sizeof *bare && !key; i++)
+        key = strlen(bare[i]) == n && strncmp(text, bare[i], n) == 0;
+    return key && text[n] == '=' && text[n + 1] && text[n + 1] != ' ';
+}
+
+/* The blank before a text's next setting, or its end: values may have blanks too. */
+static const char *swept_next(const char *text)
+{
+    while (*text && !(*text == ' ' && swept_is_pair(text + 1)))
+        text++;
+    return text;
 }
 
 /* How many bytes of a label stand before the settings at its end; *n: how many these are. */
 static size_t swept_begin(const char *label, size_t *n)
 {
-    size_t begin = strlen(label);
+    const char *first = *label ? swept_next(label + 1) : label;
     *n = 0;
-    for (size_t end = begin; end > 0; end = begin) {
-        size_t word = end;
-        while (word > 0 && label[word - 1] != ' ')
-            word--;
-        if (word < 2 || !swept_is_pair(label + word, end - word))
-            break;
-        begin = word - 1; /* without the blank */
+    for (const char *at = first; *at; at = swept_next(at + 1))
         (*n)++;
-    }
-    return begin;
+    return (size_t)(first - label);
 }
 
 /* Reads the settings of a group's label. */
@@ -41,12 +47,13 @@ static eg_status swept_read(eg_groups *g, eg_group *of)
         return EG_ENOMEM;
     const char *at = label + begin;
     for (size_t i = 0; i < n; i++) {
-        size_t key = strcspn(++at, "="), value = strcspn(at, " ");
+        const char *end = swept_next(++at);
+        size_t key = strcspn(at, "="), value = (size_t)(end - at);
         list[i].key = eg_arena_text(&g->arena, "%.*s", (int)key, at);
         list[i].value = eg_arena_text(&g->arena, "%.*s", (int)(value - key - 1), at + key + 1);
         if (!list[i].key || !list[i].value)
             return EG_ENOMEM;
-        at += value;
+        at = end;
     }
     /* The title is the label with what stands around it. */
     tail -= *of->apart ? strlen(of->apart) + strlen(" ()") : 0;
