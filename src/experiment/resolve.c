@@ -107,8 +107,8 @@ static void resolve_data(FILE *to, const eg_experiment *e)
     }
 }
 
-/* A setting of the scenario. It has no texts, so a value's form tells its type; those of the
- * partition come last, its name first. */
+/* A setting of the scenario. A value's form tells its type; its one text, the angles of turns,
+ * is a number too if it looks like one. Those of the partition come last, its name first. */
 static void resolve_scenario_row(void *context, const char *name, const char *value)
 {
     static const char inner[] = "partition.";

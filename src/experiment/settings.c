@@ -155,26 +155,40 @@ static bool settings_is_text(const eg_opt *opts, const char *name)
     return o && (o->type == EG_OPT_IS_TEXT || o->type == EG_OPT_IS_LIST);
 }
 
+/* Whether any member of a family has a text of this name. */
+static bool settings_has_text(const eg_family *f, const char *name)
+{
+    const eg_component *c;
+    for (size_t i = 0; (c = eg_family_at(f, i)); i++)
+        if (settings_is_text(c->opts, name))
+            return true;
+    return false;
+}
+
 bool eg_setting_is_text(const char *key)
 {
+    static const char inner[] = "partition.";
     char head[EG_OPT_TEXT_SIZE];
     size_t n = strcspn(key, ".");
     if (!key[n])
         return strcmp(key, "name") == 0;
     snprintf(head, sizeof head, "%.*s", (int)n, key);
     const char *name = key + n + 1;
-    bool text = strcmp(head, "model") == 0 && settings_is_text(eg_settings_of_model, name);
-    if (strcmp(head, "data") == 0) {
-        text = settings_is_text(eg_settings_of_data, name);
-        const eg_component *d;
-        for (size_t i = 0; (d = eg_family_at(&eg_dataset_family, i)); i++)
-            text |= settings_is_text(d->opts, name);
-    }
-    for (const eg_model *const *m = eg_models; *m && strcmp(head, "model") == 0; m++)
-        text |= settings_is_text((*m)->component.opts, name);
+    if (strcmp(head, "model") == 0)
+        return settings_is_text(eg_settings_of_model, name) ||
+               settings_has_text(&eg_model_family, name);
+    if (strcmp(head, "data") == 0)
+        return settings_is_text(eg_settings_of_data, name) ||
+               settings_has_text(&eg_dataset_family, name);
+    if (strcmp(head, "optimizer") == 0)
+        return settings_has_text(&eg_optim_family, name);
+    if (strcmp(head, "scenario") == 0)
+        return strncmp(name, inner, sizeof inner - 1) == 0
+                   ? settings_has_text(&eg_partition_family, name + sizeof inner - 1)
+                   : settings_has_text(&eg_kind_family, name);
     for (const eg_section *const *s = eg_sections; *s; s++)
-        text |= strcmp(head, (*s)->component.name) == 0 &&
-                settings_is_text((*s)->component.opts, name);
+        if (strcmp(head, (*s)->component.name) == 0)
+            return settings_is_text((*s)->component.opts, name);
     const eg_method *m = eg_method_find(head);
-    return text || (m && settings_is_text(m->component.opts, name));
+    return m && settings_is_text(m->component.opts, name);
 }

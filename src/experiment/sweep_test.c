@@ -109,6 +109,7 @@ static void test_a_comma_in_a_text_or_a_list_is_its_own(void **state)
     assert_labels("a", plain, "a", "data.mean=0.5,0.25", "data.std=[1,2]");
     assert_labels("a", plain, "a", "data=npy", "data.path=x,y");
     assert_labels("a", plain, "a", "name=x,y");
+    assert_labels("a", plain, "a", "scenario.kind=domain-rotation", "scenario.turns=10,20");
 }
 
 static void test_sweeps_that_cannot_be_are_refused(void **state)
