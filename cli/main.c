@@ -153,6 +153,7 @@ int main(int argc, char **argv)
 {
     main_return_blocks();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of its write */
+    signal(SIGCHLD, SIG_DFL); /* ignored, as it may be inherited, it leaves none to wait for */
     int code = main_run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;

@@ -132,6 +132,10 @@ static int sweep_join(pid_t *jobs, int n)
     for (int left = n; left > 0;) {
         int status;
         pid_t ended = waitpid(-1, &status, WNOHANG);
+        if (ended < 0 && errno != EINTR) {
+            eg_fail(EG_EIO, "%d jobs cannot be waited for: %s", left, strerror(errno));
+            return eg_cli_failed();
+        }
         for (int k = 0; k < n && ended > 0; k++)
             if (jobs[k] == ended) {
                 jobs[k] = 0;

@@ -20,6 +20,10 @@ for out in two many; do [ "$(hashes one)" = "$(hashes $out)" ] || echo "$out: ot
 engram compare file.yaml --seeds 0..2 --out lines --jobs 2 | grep -c ' seed . round 4/4 '
 engram compare file.yaml --seeds 0..2 --out lines --jobs 2 | grep -c ' round ' || true
 
+echo "# started by a program that ignores its children's ends"
+timeout -s KILL 60 env --ignore-signal=CHLD engram compare file.yaml --seeds 0..2 --csv --jobs 2 \
+    --out ignored | cut -d, -f1-5 | cmp - one.csv
+
 echo "# in shares"
 for k in 1 2 3 4; do
     engram compare file.yaml --seeds 0..2 --out shares --share $k/4 --csv | wc -l
