@@ -155,22 +155,41 @@ static int check_no_run(const runner_options *o, const char *label)
                         o->n_sources == 1 ? o->sources[0].path : "any of the files", labels);
 }
 
-/* Whether some run that will be there fits a word; folders are read later. */
-static bool check_some_run(const runner_options *o, const char *word,
-                           bool (*fits)(const eg_experiment *e, const char *word))
+/* Whether some run that will be there has a part; folders are read later. */
+static bool check_has_part(const runner_options *o, const char *part)
 {
     bool some = false;
     for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
         some |= !s->file;
         for (size_t i = 0; i < s->n_runs && !some; i++)
-            some = fits(s->runs[i], word);
+            some = eg_experiment_has_part(s->runs[i], part);
     }
     return some;
 }
 
-static bool check_is_called(const eg_experiment *e, const char *label)
+/* Whether there will be a row to hold the others against. */
+static int check_reference(const runner_options *o)
 {
-    return strcmp(eg_experiment_label(e), label) == 0;
+    size_t n_dirs = 0, n = 0;
+    const char *dirs[RUNNER_MAX];
+    const eg_experiment **runs;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++)
+        n += s->n_runs;
+    if (eg_alloc(n + 1, sizeof *runs, &runs) != EG_OK)
+        return eg_cli_failed();
+    n = 0;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
+        if (!s->file)
+            dirs[n_dirs++] = s->path;
+        for (size_t i = 0; i < s->n_runs; i++)
+            runs[n++] = s->runs[i];
+    }
+    eg_status status = eg_compare_foresee(&o->table, dirs, n_dirs, runs, n);
+    free(runs);
+    if (status == EG_EINVAL)
+        return eg_cli_usage(o->verb, "%s: %s", o->table.without ? "--without" : "--against",
+                            eg_error());
+    return status == EG_OK ? 0 : eg_cli_failed();
 }
 
 /* What the table wants must be there once the runs are, or they would be made for nothing. */
@@ -185,13 +204,10 @@ static int check_table(const runner_options *o)
                             o->sources[o->n_sources - 1].path);
     if (o->table.without && o->table.against)
         return eg_cli_usage(o->verb, "--against and --without exclude each other");
-    if (o->table.without && !check_some_run(o, o->table.without, eg_experiment_has_part))
+    if (o->table.without && !check_has_part(o, o->table.without))
         return eg_cli_usage(o->verb, "--without: no run that is compared has the part '%s'",
                             o->table.without);
-    if (o->table.against && !check_some_run(o, o->table.against, check_is_called))
-        return eg_cli_usage(o->verb, "--against: no run that is compared is called '%s'",
-                            o->table.against);
-    return 0;
+    return o->table.without || o->table.against ? check_reference(o) : 0;
 }
 
 int runner_check(runner_options *o)

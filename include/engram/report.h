@@ -48,6 +48,12 @@ typedef struct eg_compare_how {
 /* Whether there are such columns, to sort by and to show: EG_EINVAL if not. */
 eg_status eg_compare_check(const eg_compare_how *how);
 
+/* Whether there will be something to hold the others against (its fields against and without)
+ * once these experiments have runs beside those in the folders: EG_EINVAL if not, so that it
+ * shows before anything trains. */
+eg_status eg_compare_foresee(const eg_compare_how *how, const char *const *run_dirs,
+                             size_t n_dirs, const eg_experiment *const *runs, size_t n);
+
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
  * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`
  * of the experiment and seed); columns that no run has are left out, and those of other metrics

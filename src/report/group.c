@@ -17,11 +17,11 @@ static bool group_same(const eg_runlog *a, const eg_runlog *b)
            strcmp(a->start->config_sha256, b->start->config_sha256) == 0;
 }
 
-/* Moves runs[i] behind the others of its group, keeping seeds in order. */
-static void group_place(eg_runlog **runs, size_t i)
+/* Keeps seeds in order. */
+void eg_groups_add(eg_groups *g, eg_runlog *r)
 {
-    eg_runlog *r = runs[i];
-    size_t at = i;
+    eg_runlog **runs = g->runs;
+    size_t i = g->n_runs++, at = i;
     for (size_t k = 0; k < i; k++)
         if (group_same(runs[k], r)) {
             at = k;
@@ -60,7 +60,7 @@ static bool group_is_bound(const eg_start_event *s)
     return false;
 }
 
-static eg_status group_make(eg_groups *g)
+eg_status eg_groups_make(eg_groups *g)
 {
     for (size_t i = 0; i < g->n_runs; i++) {
         eg_runlog *r = g->runs[i];
@@ -119,14 +119,10 @@ static eg_status group_regret(const eg_groups *g, eg_runlog *r)
 
 static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
 {
-    g->runs = calloc(n, sizeof *g->runs);
-    g->group = calloc(n, sizeof *g->group);
-    if (!g->runs || !g->group)
-        return eg_fail(EG_ENOMEM, "%zu runs are more than memory can hold", n);
     for (size_t i = 0; i < n; i++) {
-        EG_TRY(eg_runlog_load(dirs[i], &g->runs[i]));
-        g->n_runs++;
-        group_place(g->runs, i);
+        eg_runlog *r;
+        EG_TRY(eg_runlog_load(dirs[i], &r));
+        eg_groups_add(g, r);
     }
     for (size_t i = 0; i < g->n_published; i++)
         if (!eg_column_find(g->published[i].metric))
@@ -134,17 +130,32 @@ static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
                            g->published[i].metric);
     for (size_t i = 0; i < n; i++)
         EG_TRY(group_regret(g, g->runs[i]));
-    return group_make(g);
+    return eg_groups_make(g);
+}
+
+eg_status eg_groups_new(size_t n, eg_groups **out)
+{
+    eg_groups *g = calloc(1, sizeof *g);
+    *out = NULL;
+    if (!g)
+        return eg_fail(EG_ENOMEM, "out of memory");
+    g->runs = calloc(n, sizeof *g->runs);
+    g->group = calloc(n, sizeof *g->group);
+    if (!g->runs || !g->group) {
+        eg_groups_free(g);
+        return eg_fail(EG_ENOMEM, "%zu runs are more than memory can hold", n);
+    }
+    *out = g;
+    return EG_OK;
 }
 
 eg_status eg_groups_load(const char *const *dirs, size_t n, const eg_published *published,
                          size_t n_published, eg_groups **out)
 {
+    eg_groups *g;
     if (n == 0)
         return eg_fail(EG_EINVAL, "there is no run to look at");
-    eg_groups *g = calloc(1, sizeof *g);
-    if (!g)
-        return eg_fail(EG_ENOMEM, "out of memory");
+    EG_TRY(eg_groups_new(n, &g));
     g->published = published;
     g->n_published = published ? n_published : 0;
     eg_status status = group_load(g, dirs, n);

@@ -62,6 +62,12 @@ typedef struct eg_groups {
     eg_arena arena;
 } eg_groups;
 
+/* Groups put together run by run: room for n; a run, which is theirs from then on, behind the
+ * others of its group; then what follows from all of them. Free them even if one fails. */
+eg_status eg_groups_new(size_t n, eg_groups **out);
+void eg_groups_add(eg_groups *g, eg_runlog *r);
+eg_status eg_groups_make(eg_groups *g);
+
 /* Loads n run folders, at least one, and groups them. */
 eg_status eg_groups_load(const char *const *dirs, size_t n, const eg_published *published,
                          size_t n_published, eg_groups **out);

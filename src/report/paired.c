@@ -5,6 +5,8 @@
 
 #include "report/swept.h"
 
+#include <engram/opt.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,14 +74,27 @@ static bool paired_is_called(const eg_group *it, const eg_group *of, const char 
            (strcmp(it->run[0]->start->label, label) == 0 && paired_in_one(it, of));
 }
 
-static bool paired_is_swept_alike(const eg_group *a, const eg_group *b)
+/* Whether a setting, "er.batch", is an option of a part. */
+static bool paired_is_of_part(const char *key, const char *part)
 {
-    bool alike = a->n_swept == b->n_swept;
-    for (size_t i = 0; i < a->n_swept && alike; i++) {
-        const char *value = eg_group_swept(b, a->swept[i].key);
-        alike = value && strcmp(value, a->swept[i].value) == 0;
+    char head[64];
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(key, "."), key);
+    return eg_name_equal(part, head);
+}
+
+/* Whether `it` has the same values of a sweep as a group with the part; it may lack those of
+ * the part itself. */
+static bool paired_is_swept_alike(const eg_group *it, const eg_group *of, const char *part)
+{
+    size_t own = 0;
+    bool alike = true;
+    for (size_t i = 0; i < of->n_swept && alike; i++) {
+        const char *value = eg_group_swept(it, of->swept[i].key);
+        bool lacks = !value && paired_is_of_part(of->swept[i].key, part);
+        own += lacks;
+        alike = lacks || (value && strcmp(value, of->swept[i].value) == 0);
     }
-    return alike;
+    return alike && it->n_swept + own == of->n_swept;
 }
 
 /* Whether `it` has the parts of the other but for one, which the other has. */
@@ -92,7 +107,7 @@ static bool paired_is_without(const eg_group *it, const eg_group *of, const char
         if (strcmp(its->method[i], part) != 0)
             alike = k < mine->n_method && strcmp(its->method[i], mine->method[k++]) == 0;
     return alike && k == mine->n_method && paired_in_one(it, of) &&
-           paired_is_swept_alike(it, of);
+           paired_is_swept_alike(it, of, part);
 }
 
 /* The row without a part whose settings are nearest to a group's, since a file may have

@@ -32,8 +32,20 @@ YAML
 engram compare other.yaml --seeds 0..1 --json --without er | grep '"label"\|"against"'
 echo "# what differs beside the part"
 engram compare other.yaml --seeds 0..1 --only avg --only er_9 --markdown --without er | grep -o "not the part.*"
+echo "# the part's own option is swept: each value has the row without the part"
+sed 's/^- {label: er, .*/- {label: er, method: [fedavg, er], sweep: {er.batch: [2, 4]}}/' other.yaml >swept.yaml
+engram compare swept.yaml --seeds 0..1 --only avg --only er --json --without er | grep '"label"\|"against"'
+engram compare other.yaml --seeds 0..1 --only avg --only er --set er.batch=2,4 --json --without er |
+    grep '"label"\|"against"'
+echo "# a title as it is printed"
+engram compare file.yaml other.yaml --seeds 0..1 --json --against "other / avg" | grep '"against"' | sort -u
 echo "# what goes wrong"
 fails 2 engram compare other.yaml --without err
+fails 2 engram compare other.yaml --without er --only er --out nothing
+sed -i 's/er.batch/memory.size/' swept.yaml
+fails 2 engram compare swept.yaml --without er --only avg --only er --out nothing
+fails 2 engram compare file.yaml other.yaml --against "third / avg" --out nothing
+[ ! -e nothing ] || echo "something was run"
 fails 2 engram compare other.yaml --without der
 fails 2 engram compare other.yaml --without er --against avg
 fails 2 engram run other.yaml --without er
