@@ -35,7 +35,7 @@ int eg_verb_report(int argc, char **argv)
             return eg_cli_failed();
         out = n == 1 ? path : EG_RUN_REPORT;
     }
-    if (eg_report_write(runs, n, NULL, 0, out) != EG_OK)
+    if (eg_report_write(runs, n, NULL, 0, NULL, out) != EG_OK)
         return eg_cli_failed();
     printf("%s\n", out);
     return 0;

@@ -36,7 +36,7 @@ static void run_write_page(const char *folder)
 {
     char path[EG_RUN_PATH];
     if (eg_run_file(folder, EG_RUN_REPORT, path) != EG_OK ||
-        eg_report_write(&folder, 1, NULL, 0, path) != EG_OK)
+        eg_report_write(&folder, 1, NULL, 0, NULL, path) != EG_OK)
         fprintf(stderr, "engram: no report: %s\n", eg_error());
 }
 
@@ -259,7 +259,7 @@ int runner_compare(const runner_options *o, const runner_folders *folders)
     if (s == EG_OK && how.form == EG_COMPARE_TEXT && files && !alone) {
         s = eg_run_file(o->out, EG_RUN_REPORT, page);
         if (s == EG_OK)
-            s = eg_report_write(paths, folders->n, published, n, page);
+            s = eg_report_write(paths, folders->n, published, n, &how, page);
         if (s == EG_OK)
             printf("\n%s\n", page);
     }

@@ -16,12 +16,6 @@
 extern "C" {
 #endif
 
-/* Writes one self-contained page about n runs, at least one. An unfinished run is shown as far
- * as it has got. published may be NULL. EG_EINVAL: a configuration has a seed twice, or a
- * published figure has no column in the table. */
-eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
-                          size_t n_published, const char *out_path);
-
 typedef enum eg_compare_form {
     EG_COMPARE_TEXT,     /* columns for a terminal */
     EG_COMPARE_MARKDOWN, /* the same cells as a Markdown table */
@@ -53,6 +47,14 @@ eg_status eg_compare_check(const eg_compare_how *how);
  * shows before anything trains. */
 eg_status eg_compare_foresee(const eg_compare_how *how, const char *const *run_dirs,
                              size_t n_dirs, const eg_experiment *const *runs, size_t n);
+
+/* Writes one self-contained page about n runs, at least one. An unfinished run is shown as far
+ * as it has got. published may be NULL. Its table is sorted, held against a row and has columns
+ * as `how` says, so that it shows what eg_compare_print prints; the other fields do not matter,
+ * and NULL is the usual table. EG_EINVAL: a configuration has a seed twice, a published figure
+ * has no column in the table, or there is no column to sort by or no such label. */
+eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
+                          size_t n_published, const eg_compare_how *how, const char *out_path);
 
 /* Prints one row a label with the mean over its seeds of acc_final, acc_task_il, aia,
  * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`

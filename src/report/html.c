@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "report/chart.h"
-#include "report/paired.h"
 #include "report/style.h"
 #include "report/swept.h"
+#include "report/table.h"
 #include "report/taken.h"
 
 #include "io/file.h"
@@ -315,16 +315,16 @@ static eg_status html_notes(eg_page *p, const eg_against *against)
 static eg_status html_table(eg_page *p)
 {
     eg_against against;
-    EG_TRY(eg_groups_against(&p->arena, p->g, &(eg_compare_how){0}, NULL, &against));
+    EG_TRY(eg_groups_against(&p->arena, p->g, p->how, p->order, &against));
     fprintf(p->f, "<div class=\"card scroll\">");
     eg_html_hint(p->f, "The table");
     fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");
     html_table_head(p, &against);
     fprintf(p->f, "<tbody>\n");
     for (size_t i = 0; i < p->g->n; i++) {
-        const eg_group *g = &p->g->group[i];
+        const eg_group *g = p->order[i];
         fprintf(p->f, "<tr><th>");
-        html_chip(p, i);
+        html_chip(p, (size_t)(g - p->g->group));
         eg_html_text(p->f, g->title);
         fprintf(p->f, "%s</th><td>%zu</td>", g->bound ? " <small>a bound</small>" : "", g->n);
         for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
@@ -419,11 +419,13 @@ static eg_status html_page(eg_page *p)
     return EG_OK;
 }
 
-static eg_status html_write(const eg_groups *g, const char *out_path)
+static eg_status html_write(eg_groups *g, const eg_compare_how *how, const char *out_path)
 {
     char *text = NULL;
     size_t n = 0;
-    eg_page p = {.g = g, .f = open_memstream(&text, &n)};
+    const eg_group **order;
+    EG_TRY(eg_grid_sort(g, how->sort, &order));
+    eg_page p = {.g = g, .how = how, .order = order, .f = open_memstream(&text, &n)};
     if (!p.f)
         return eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
     eg_status status = html_page(&p);
@@ -438,11 +440,15 @@ static eg_status html_write(const eg_groups *g, const char *out_path)
 }
 
 eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
-                          size_t n_published, const char *out_path)
+                          size_t n_published, const eg_compare_how *how, const char *out_path)
 {
+    static const eg_compare_how usual = {0};
     eg_groups *g;
+    how = how ? how : &usual;
+    EG_TRY(eg_compare_check(how));
     EG_TRY(eg_groups_load(run_dirs, n, published, n_published, &g));
-    eg_status status = html_write(g, out_path);
+    g->columns = how->columns;
+    eg_status status = html_write(g, how, out_path);
     eg_groups_free(g);
     return status;
 }

@@ -53,7 +53,7 @@ static char *page_of(const fixture *runs, size_t n, const eg_published *paper)
     assert_true(n <= 4);
     write_runs(runs, n, path, dirs);
     snprintf(out, sizeof out, "%s/page.html", folder);
-    assert_ok(eg_report_write(dirs, n, paper, paper ? 1 : 0, out));
+    assert_ok(eg_report_write(dirs, n, paper, paper ? 1 : 0, NULL, out));
     assert_ok(eg_file_read(out, (size_t)1 << 26, &text, &size));
     for (size_t i = 0; i < n; i++)
         files_remove(path[i]);

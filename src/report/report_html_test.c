@@ -39,7 +39,7 @@ static void page_write(const fixture *runs, size_t n, const char *name)
         fixture_write(&runs[i], dirs[i]);
     }
     snprintf(out, sizeof out, "%s/%s", folder, name);
-    assert_ok(eg_report_write(dirs, n, n > 1 ? paper : NULL, n > 1 ? 3 : 0, out));
+    assert_ok(eg_report_write(dirs, n, n > 1 ? paper : NULL, n > 1 ? 3 : 0, NULL, out));
     for (size_t i = 0; i < n; i++)
         files_remove(dirs[i]);
     eg_arena_fini(&arena);
@@ -428,9 +428,10 @@ static void test_failure_leaves_no_page(void **state)
     const char *none = "/none";
     char out[FILES_PATH + 64];
     snprintf(out, sizeof out, "%s/page.html", folder);
-    assert_fails(eg_report_write(&none, 1, NULL, 0, out), EG_ENOENT, "/none/metrics.jsonl");
+    assert_fails(eg_report_write(&none, 1, NULL, 0, NULL, out), EG_ENOENT,
+                 "/none/metrics.jsonl");
     assert_int_not_equal(access(out, F_OK), 0);
-    assert_fails(eg_report_write(&none, 0, NULL, 0, out), EG_EINVAL, "no run");
+    assert_fails(eg_report_write(&none, 0, NULL, 0, NULL, out), EG_EINVAL, "no run");
 }
 
 /* Example pages, to be looked at. */

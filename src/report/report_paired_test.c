@@ -321,6 +321,42 @@ static void test_a_part_is_held_against_what_lacks_it(void **state)
     eg_groups_free(g);
 }
 
+/* The page of a call has the differences of its table, with the same words. */
+static void test_the_page_makes_the_same_comparison(void **state)
+{
+    (void)state;
+    static const eg_compare_how hows[] = {{.without = "fed_a_gem"},
+                                          {.against = "two / both"},
+                                          {.sort = "acc_final", .columns = "flops_clients"}};
+    char at[PAIRS][FILES_PATH + 16], path[FILES_PATH + 16], cell[128];
+    const char *list[PAIRS];
+    make_pairs(at, list);
+    snprintf(path, sizeof path, "%s/page.html", folder);
+    for (size_t i = 0; i < sizeof hows / sizeof *hows; i++) {
+        char *text, *page;
+        size_t n;
+        assert_ok(eg_compare_print(list, PAIRS, NULL, 0, &hows[i], &text));
+        assert_ok(eg_report_write(list, PAIRS, NULL, 0, &hows[i], path));
+        assert_ok(eg_file_read(path, (size_t)1 << 30, (unsigned char **)&page, &n));
+        char *note = strstr(text, "difference: in accuracy");
+        assert_non_null(note);
+        note[strcspn(note, "\n")] = 0;
+        assert_non_null(strstr(page, note));
+        for (const char *line = strchr(text, '\n') + 1; line < note;
+             line = strchr(line, '\n') + 1) {
+            const char *plus = strpbrk(line, "+");
+            if (!plus || plus > strchr(line, '\n'))
+                continue;
+            snprintf(cell, sizeof cell, "<td>%.*s</td>", (int)(strstr(plus, "  ") - plus),
+                     plus);
+            assert_non_null(strstr(page, cell)); /* "+4.0 ± 1.2" */
+        }
+        assert_int_equal(strstr(page, "clients' work") != NULL, i == 2);
+        free(text);
+        free(page);
+    }
+}
+
 /* Two papers have figures for one label. */
 static void test_figures_are_of_an_experiment(void **state)
 {
@@ -353,6 +389,7 @@ int main(void)
         TEST(test_papers_figures_stand_beside_ours),
         TEST(test_a_part_is_held_against_what_lacks_it),
         TEST(test_figures_are_of_an_experiment),
+        TEST(test_the_page_makes_the_same_comparison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

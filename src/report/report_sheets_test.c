@@ -96,7 +96,7 @@ static char *page_of(const char *run)
     unsigned char *text;
     size_t n;
     snprintf(out, sizeof out, "%s/page.html", folder);
-    assert_ok(eg_report_write(&run, 1, NULL, 0, out));
+    assert_ok(eg_report_write(&run, 1, NULL, 0, NULL, out));
     assert_ok(eg_file_read(out, 1 << 28, &text, &n));
     return (char *)text;
 }
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
         snprintf(out, sizeof out, "%s/sheets.html", argv[1]);
         write_run(run, 6, -1, CLASSES);
         const char *const runs[] = {run};
-        assert_ok(eg_report_write(runs, 1, NULL, 0, out));
+        assert_ok(eg_report_write(runs, 1, NULL, 0, NULL, out));
         return 0;
     }
     const struct CMUnitTest tests[] = {

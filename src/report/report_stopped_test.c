@@ -61,7 +61,7 @@ static void test_the_page_shows_the_ends_of_all_seeds(void **state)
         last[i] = round(1e4 * fixture_acc(&seeds[i], stop[i] ? stop[i] : ROUNDS, 0)) / 1e4;
     eg_show_spread(text, EG_SUMMARY_acc_final, eg_spread_of(last, SEEDS));
     snprintf(path, sizeof path, "%s/page.html", folder);
-    assert_ok(eg_report_write(dirs, SEEDS, NULL, 0, path));
+    assert_ok(eg_report_write(dirs, SEEDS, NULL, 0, NULL, path));
     assert_ok(eg_file_read(path, (size_t)1 << 30, &page, &n));
     const char *forgetting = strstr((char *)page, "<th>fall from its best</th>");
     const char *matrix = strstr((char *)page, "<th>after task</th>");

@@ -15,6 +15,8 @@
 typedef struct eg_page {
     FILE *f;
     const eg_groups *g;
+    const eg_compare_how *how;    /* its table */
+    const eg_group *const *order; /* [groups], of the table's rows */
     int n_charts;
     bool in_table;  /* a figure's table is open */
     eg_arena arena; /* what charts are made of */
