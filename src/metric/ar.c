@@ -8,12 +8,17 @@ static bool ar(const eg_record *r, const eg_record *reference, int64_t who, doub
 {
     (void)who;
     double sum = 0, a, b;
-    int64_t n = 0, m = eg_record_n_rows(reference);
-    for (int64_t row = 1; row < eg_record_n_rows(r) && row < m; row++)
-        if (eg_metric_acc_t_at(r, row, &a) && eg_metric_acc_t_at(reference, row, &b)) {
+    int64_t n = 0, other = 1, m = eg_record_n_rows(reference);
+    for (int64_t row = 1; row < eg_record_n_rows(r); row++) {
+        int64_t round = eg_record_round(r, row); /* it may not have the same number there */
+        while (other < m && eg_record_round(reference, other) < round)
+            other++;
+        if (other < m && eg_record_round(reference, other) == round &&
+            eg_metric_acc_t_at(r, row, &a) && eg_metric_acc_t_at(reference, other, &b)) {
             sum += b - a;
             n++;
         }
+    }
     *out = n > 0 ? sum / (double)n : 0;
     return n > 0;
 }

@@ -135,20 +135,42 @@ static void test_an_untrained_record_has_no_metrics(void **state)
     eg_record_free(empty);
 }
 
-/* Two clients, cumulative test sets: who met more weighs more. */
-static eg_record *real_time(const int correct[2][2])
+/* Two clients, cumulative test sets: who met more weighs more. Evaluated after two rounds. */
+static eg_record *real_time_of(const int correct[2][2], const int64_t round[2])
 {
     eg_record *r;
     assert_ok(eg_record_new(2, 1, &r));
     assert_ok(eg_record_add(r, 0, 0, false));
     for (int row = 0; row < 2; row++) {
-        assert_ok(eg_record_add(r, row + 1, 1, row == 1));
+        assert_ok(eg_record_add(r, round[row], 1, row == 1));
         for (int c = 0; c < 2; c++) {
             eg_record_enter(r, c, 0, correct[row][c], 10 * (row + 1));
             eg_record_met(r, c, c == 0 ? 100 * (row + 1) : 300);
         }
     }
     return r;
+}
+
+static eg_record *real_time(const int correct[2][2])
+{
+    return real_time_of(correct, (const int64_t[2]){1, 2});
+}
+
+static void test_regret_is_of_the_same_rounds(void **state)
+{
+    (void)state;
+    eg_record *r = real_time_of((const int[2][2]){{5, 9}, {12, 16}}, (const int64_t[2]){2, 4});
+    eg_record *central =
+        real_time_of((const int[2][2]){{6, 10}, {18, 18}}, (const int64_t[2]){1, 2});
+    eg_record *later =
+        real_time_of((const int[2][2]){{6, 10}, {18, 18}}, (const int64_t[2]){1, 3});
+    double v, mine = (100 * 0.5 + 300 * 0.9) / 400;
+    assert_ok(eg_metric_value(eg_metric_find("ar"), r, central, SERVER, &v));
+    assert_near(v, 0.9 - mine, 1e-12); /* round 2 is the one that both have */
+    assert_int_equal(eg_metric_value(eg_metric_find("ar"), r, later, SERVER, &v), EG_ENOENT);
+    eg_record_free(r);
+    eg_record_free(central);
+    eg_record_free(later);
 }
 
 static void test_accuracy_and_regret_in_real_time(void **state)
@@ -317,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_shuffled_order_moves_the_diagonal),
         cmocka_unit_test(test_an_untrained_record_has_no_metrics),
         cmocka_unit_test(test_accuracy_and_regret_in_real_time),
+        cmocka_unit_test(test_regret_is_of_the_same_rounds),
         cmocka_unit_test(test_rounds_to_best_add_up_over_tasks),
         cmocka_unit_test(test_a_model_that_stays_needs_no_rounds),
         cmocka_unit_test(test_points_of_two_test_sets_are_not_mixed),
