@@ -19,6 +19,10 @@ int64_t eg_tasks_together(int64_t n_tasks); /* how many are drawn as one */
 /* As eg_figure_table; false, after saying where the numbers are, of too many tasks. */
 bool eg_figure_task_table(eg_page *p, const char *heading, int64_t n_tasks);
 
+/* Whether number i of n is drawn or listed where there is room for about `most`: every so many,
+ * and the last. */
+bool eg_chart_keeps(size_t i, size_t n, size_t most);
+
 /* A heading, with the first seed in it if there are several: "Who took part, seed 0". */
 const char *eg_figure_of_seed(eg_page *p, const eg_group *g, const char *heading);
 

@@ -30,10 +30,11 @@ static double each_accuracy(const each *e, int64_t row, int64_t client)
     return known ? a : NAN;
 }
 
-/* The rows with an accuracy in them, all or every so many. */
+/* The rows with an accuracy in them; of many every so many, and the last. */
 static eg_status each_rows(each *e)
 {
-    int64_t n = eg_record_n_rows(e->record), stride = (n + EACH_POINTS - 1) / EACH_POINTS;
+    int64_t n = eg_record_n_rows(e->record);
+    size_t tested = 0;
     e->row = eg_arena_alloc(&e->p->arena, (size_t)n * sizeof *e->row);
     if (!e->row)
         return EG_ENOMEM;
@@ -41,9 +42,12 @@ static eg_status each_rows(each *e)
         bool any = false;
         for (int64_t c = 0; c < e->n_clients && !any; c++)
             any = !isnan(each_accuracy(e, row, c));
-        if (any && (row % stride == 0 || row + 1 == n))
-            e->row[e->n_rows++] = row;
+        if (any)
+            e->row[tested++] = row;
     }
+    for (size_t i = 0; i < tested; i++)
+        if (eg_chart_keeps(i, tested, EACH_POINTS))
+            e->row[e->n_rows++] = e->row[i];
     return EG_OK;
 }
 
@@ -142,7 +146,7 @@ static eg_status each_figure(const each *e, const eg_group *g)
 eg_status eg_chart_each(eg_page *p, const eg_group *g)
 {
     eg_record *record;
-    EG_TRY(eg_run_record(g->run[0]->log, false, &record));
+    EG_TRY(eg_run_record(g->run[0]->log, EG_RECORD_CLASS_IL, &record));
     each e = {.p = p, .record = record, .n_clients = eg_record_n_clients(record)};
     eg_status status = each_rows(&e);
     if (status == EG_OK && e.n_clients > 1 && e.n_rows > 0)

@@ -10,12 +10,6 @@ enum { MET_POINTS = 240, MET_ROWS = 60 };
 
 static const eg_colour met_ink = {0x16191d, 0xf4f6f8};
 
-/* Every so many points of a run's curve, and the last. */
-static bool met_kept(const eg_runlog *r, size_t i, size_t most)
-{
-    return i % ((r->n_met + most - 1) / most) == 0 || i + 1 == r->n_met;
-}
-
 static eg_status met_points(eg_page *p, const eg_group *g, eg_line *line)
 {
     const eg_runlog *r = eg_group_longest(g);
@@ -24,7 +18,7 @@ static eg_status met_points(eg_page *p, const eg_group *g, eg_line *line)
         return EG_ENOMEM;
     line->point = q;
     for (size_t i = 0; i < r->n_met; i++)
-        if (met_kept(r, i, MET_POINTS))
+        if (eg_chart_keeps(i, r->n_met, MET_POINTS))
             q[line->n++] =
                 eg_point_of((double)r->met[i].round, eg_group_met(g, r->met[i].round));
     return EG_OK;
@@ -38,7 +32,7 @@ static void met_table(eg_page *p, const eg_group *groups, size_t n, const eg_run
         eg_cell_head(p, "%s", n == 1 ? "accuracy" : groups[k].title);
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < longest->n_met; i++) {
-        if (!met_kept(longest, i, MET_ROWS))
+        if (!eg_chart_keeps(i, longest->n_met, MET_ROWS))
             continue;
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, longest->met[i].round);

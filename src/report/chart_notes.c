@@ -52,12 +52,6 @@ static eg_status notes_collect(eg_page *p, const eg_events *log, notes *s)
     return EG_OK;
 }
 
-/* Every so many of n items, and the last. */
-static bool notes_kept(size_t i, size_t n, size_t most)
-{
-    return i % ((n + most - 1) / most) == 0 || i + 1 == n;
-}
-
 static void notes_table(eg_page *p, const notes *s)
 {
     static const char *const heads[] = {"round", "mean", "least", "greatest", "noted by"};
@@ -67,7 +61,7 @@ static void notes_table(eg_page *p, const notes *s)
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < s->n; i++) {
         const eg_point *q = &s->point[i];
-        if (!notes_kept(i, s->n, NOTES_ROWS))
+        if (!eg_chart_keeps(i, s->n, NOTES_ROWS))
             continue;
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%.0f", q->x);
@@ -87,7 +81,7 @@ static eg_status notes_line(eg_page *p, const notes *s, eg_line *line)
         return EG_ENOMEM;
     *line = (eg_line){.name = s->name, .colour = notes_colour, .strong = true, .point = point};
     for (size_t i = 0; i < s->n; i++)
-        if (notes_kept(i, s->n, NOTES_POINTS))
+        if (eg_chart_keeps(i, s->n, NOTES_POINTS))
             point[line->n++] = s->point[i];
     return EG_OK;
 }

@@ -52,12 +52,6 @@ static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value va
     return eg_spread_of(values, n);
 }
 
-/* Every so many rounds, and the last. */
-static bool rounds_kept(const eg_events *log, size_t i, size_t most)
-{
-    return i % ((log->n_round + most - 1) / most) == 0 || i + 1 == log->n_round;
-}
-
 static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value, eg_line *line)
 {
     const eg_events *log = eg_group_longest(g)->log;
@@ -66,7 +60,7 @@ static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value
         return EG_ENOMEM;
     line->point = q;
     for (size_t i = 0; i < log->n_round; i++)
-        if (rounds_kept(log, i, ROUNDS_POINTS))
+        if (eg_chart_keeps(i, log->n_round, ROUNDS_POINTS))
             q[line->n++] = eg_point_of((double)log->round[i].round,
                                        rounds_spread(g, log->round[i].round, value));
     return EG_OK;
@@ -81,7 +75,7 @@ static void rounds_table(eg_page *p, const eg_group *g, rounds_value value, eg_u
     eg_cell_head(p, "deviation");
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < log->n_round; i++) {
-        if (!rounds_kept(log, i, ROUNDS_ROWS))
+        if (!eg_chart_keeps(i, log->n_round, ROUNDS_ROWS))
             continue;
         eg_spread s = rounds_spread(g, log->round[i].round, value);
         fprintf(p->f, "<tr>");
@@ -136,7 +130,7 @@ static void losses_table(eg_page *p, const eg_events *log)
         eg_cell_head(p, "%s", p->g->group[i].title);
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < log->n_round; i++) {
-        if (!rounds_kept(log, i, ROUNDS_ROWS))
+        if (!eg_chart_keeps(i, log->n_round, ROUNDS_ROWS))
             continue;
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, log->round[i].round);

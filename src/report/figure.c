@@ -18,6 +18,11 @@ void eg_figure_open(eg_page *p, const char *heading, const char *sentence)
     fprintf(p->f, "</p></figcaption>\n<div class=\"chart\">");
 }
 
+bool eg_chart_keeps(size_t i, size_t n, size_t most)
+{
+    return i % ((n + most - 1) / most) == 0 || i + 1 == n;
+}
+
 void eg_figure_table(eg_page *p, const char *heading)
 {
     fprintf(p->f, "</div><details><summary>Table: ");

@@ -21,6 +21,7 @@ typedef struct fixture {
     double keep;       /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     bool every_task;   /* evaluate at the ends of tasks only */
     bool local;        /* every client evaluates for itself, the server does not */
+    bool both;         /* every client evaluates at the ends of tasks, beside the server */
     bool notes;        /* every client notes its drift, the server its step */
     bool unfinished;
     bool bare; /* lines have no checksums, as an older program wrote them */
@@ -94,7 +95,8 @@ static inline void fixture_evals(FILE *f, const fixture *s, int64_t round)
 {
     if (s->every_task && round % s->rounds_a_task != 0)
         return;
-    for (int64_t c = 0; s->local && c < s->clients; c++)
+    bool clients = s->local || (s->both && round > 0 && round % s->rounds_a_task == 0);
+    for (int64_t c = 0; clients && c < s->clients; c++)
         fixture_eval(f, s, round, c);
     if (!s->local)
         fixture_eval(f, s, round, -1);

@@ -105,8 +105,8 @@ static eg_status group_regret(const eg_groups *g, eg_runlog *r)
     if (!reference || isnan(r->summary[EG_SUMMARY_aa]) ||
         isnan(reference->summary[EG_SUMMARY_aa]))
         return EG_OK;
-    EG_TRY(eg_run_record(r->log, false, &mine));
-    eg_status status = eg_run_record(reference->log, false, &other);
+    EG_TRY(eg_run_record(r->log, EG_RECORD_CLASS_IL, &mine));
+    eg_status status = eg_run_record(reference->log, EG_RECORD_CLASS_IL, &other);
     if (status == EG_OK) {
         const eg_metric *ar = eg_metric_find(eg_summary_name(EG_SUMMARY_ar));
         if (eg_run_value(ar, mine, other, &regret))

@@ -202,6 +202,21 @@ static void test_what_was_met_is_the_metric_of_every_round(void **state)
     eg_groups_free(g);
 }
 
+/* The server is tested in every round, clients three times: none of these is left out. */
+static void test_clients_tested_now_and_then_keep_their_points(void **state)
+{
+    (void)state;
+    fixture run = plain;
+    run.tasks = 3, run.rounds_a_task = 101;
+    run.both = true;
+    char *page = page_of(&run, 1, NULL), what[64];
+    for (int round = 101; round <= 303; round += 101) {
+        snprintf(what, sizeof what, "client 1, round %d: ", round);
+        assert_int_equal(count(page, what), 1);
+    }
+    free(page);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -213,6 +228,7 @@ int main(void)
         TEST(test_acc_seen_is_a_column_beside_a_paper),
         TEST(test_a_stream_has_its_accuracy_over_rounds),
         TEST(test_what_was_met_is_the_metric_of_every_round),
+        TEST(test_clients_tested_now_and_then_keep_their_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
