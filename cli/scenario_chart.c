@@ -16,9 +16,25 @@ static eg_status chart_alloc(int64_t n, size_t size, void *out)
     return *slot ? EG_OK : eg_fail(EG_ENOMEM, "out of memory");
 }
 
-/* Samples of each class a client holds, each counted once, and samples of each task it meets.
- */
-static eg_status chart_count(scenario_chart *c, int64_t i)
+/* Where each source's samples begin in a list of all: [n_tasks], by the task. Returns how many
+ * samples there are. */
+static int64_t chart_first(const scenario_chart *c, int64_t *first)
+{
+    int64_t n_tasks = eg_scenario_n_tasks(c->s), end = 0;
+    for (int64_t t = 0; t < n_tasks; t++) {
+        int64_t same = 0, source = (int64_t)eg_scenario_task(c->s, t)->source;
+        while (same < t && (int64_t)eg_scenario_task(c->s, same)->source != source)
+            same++;
+        first[t] = same < t ? first[same] : end;
+        end += same < t ? 0 : c->labels[source].n_train;
+    }
+    return end;
+}
+
+/* Samples of each class a client holds, and samples of each task it meets. Tasks may share
+ * samples, turned or permuted in another way, but who holds one holds it once. seen: [all
+ * samples], zeroed. */
+static void chart_count(scenario_chart *c, int64_t i, const int64_t *first, uint8_t *seen)
 {
     int64_t client = c->client[i];
     for (int64_t stage = 0; stage < eg_scenario_n_stages(c->s, client); stage++) {
@@ -26,14 +42,31 @@ static eg_status chart_count(scenario_chart *c, int64_t i)
         const eg_span *spans = eg_scenario_spans(c->s, client, stage, &n_spans);
         for (int64_t k = 0; k < n_spans; k++) {
             const eg_labels *l = &c->labels[eg_scenario_task(c->s, spans[k].task)->source];
+            uint8_t *of_source = seen + first[spans[k].task];
             c->by_task[i * eg_scenario_n_tasks(c->s) + spans[k].task] += spans[k].n;
-            if (stage > 0 && eg_scenario_task(c->s, spans[k].task)->warp != EG_WARP_NONE)
-                continue; /* the same samples again */
-            for (int64_t j = 0; j < spans[k].n; j++)
-                c->by_class[i * c->n_classes + l->train[spans[k].ids[j]]]++;
+            for (int64_t j = 0; j < spans[k].n; j++) {
+                int64_t id = spans[k].ids[j];
+                c->by_class[i * c->n_classes + l->train[id]] += !of_source[id];
+                of_source[id] = 1;
+            }
         }
     }
-    return EG_OK;
+}
+
+static eg_status chart_count_all(scenario_chart *c)
+{
+    int64_t *first;
+    uint8_t *seen = NULL;
+    EG_TRY(chart_alloc(eg_scenario_n_tasks(c->s), sizeof *first, &first));
+    int64_t n = chart_first(c, first);
+    eg_status s = chart_alloc(n, sizeof *seen, &seen);
+    for (int64_t i = 0; i < c->n_shown && s == EG_OK; i++) {
+        memset(seen, 0, (size_t)n);
+        chart_count(c, i, first, seen);
+    }
+    free(first);
+    free(seen);
+    return s;
 }
 
 static eg_status chart_walk(scenario_chart *c)
@@ -73,10 +106,9 @@ eg_status scenario_chart_init(scenario_chart *c, const eg_scenario *s, const eg_
     EG_TRY(chart_alloc(shown * c->n_rounds, 1, &c->chosen));
     EG_TRY(chart_alloc(shown * c->n_classes, sizeof *c->by_class, &c->by_class));
     EG_TRY(chart_alloc(shown * eg_scenario_n_tasks(s), sizeof *c->by_task, &c->by_task));
-    for (int64_t i = 0; i < shown; i++) {
+    for (int64_t i = 0; i < shown; i++)
         c->client[i] = shown > 1 ? i * (n - 1) / (shown - 1) : 0;
-        EG_TRY(chart_count(c, i));
-    }
+    EG_TRY(chart_count_all(c));
     return chart_walk(c);
 }
 

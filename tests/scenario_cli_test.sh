@@ -54,6 +54,24 @@ says 1 "has no option 'clientz'" check "$work/e.yaml" --set scenario.clientz=3
 says 1 "has no list 'runs'" check $files/fedspace-100.yaml --set scenario.clients=3
 says 2 "--set needs a value" check "$work/e.yaml" --set
 
+# A class's samples are counted once by client, however often tasks come back to them: dealt anew
+# for each task, and with a first task that leaves the images as they are, in an order of one's own.
+by_class() { "$engram" scenario show "$work/d.yaml" "$@" | tail -n 2 | grep -o '[0-9]*$' | tr '\n' ' '; }
+cat >"$work/d.yaml" <<'YAML'
+name: d
+data: {name: glyphs, train: 400, test: 100, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: domain-permutation, clients: 2, tasks: 4, rounds: 1, partition: iid}
+runs:
+- {label: a, method: fedavg}
+YAML
+[ "$(by_class)" = "200 200 " ] || fail "by class: $(by_class)"
+[ "$(by_class --set scenario.first_plain=true --set scenario.order=own)" = "200 200 " ] ||
+    fail "by class, the first plain: $(by_class --set scenario.first_plain=true --set scenario.order=own)"
+for n in $(by_class --set scenario.resplit=true); do
+    [ "$n" -gt 250 ] && [ "$n" -le 400 ] || fail "by class, dealt anew: $n"
+done
+
 says 2 "say check, show or digest"
 says 2 "check needs a file" check
 says 2 "'x' is no seed" check $files/fedspace-100.yaml --seed x
