@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { SVG_WIDTH = 960, SVG_LEFT = 70, SVG_TOP = 82, SVG_ROW = 16, SVG_BAR = 12 };
 
@@ -188,11 +190,8 @@ static void svg_head(const svg *v, double height)
             SVG_LEFT - 8, SVG_TOP - 2);
 }
 
-eg_status scenario_chart_save(const scenario_chart *c, const char *path)
+static void svg_draw(const scenario_chart *c, FILE *f)
 {
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return eg_fail(EG_EIO, "%s: %s", path, strerror(errno));
     double rows = (double)c->n_shown * SVG_ROW, bottom = SVG_TOP + rows, heat = bottom + 74;
     svg v = {.f = f, .c = c, .x0 = SVG_LEFT};
     v.scale = (double)(SVG_WIDTH - SVG_LEFT - 30) / (double)c->n_rounds;
@@ -203,8 +202,26 @@ eg_status scenario_chart_save(const scenario_chart *c, const char *path)
         svg_client(&v, i, SVG_TOP + (double)i * SVG_ROW + 2);
     svg_heat(&v, heat);
     fprintf(f, "</svg>\n");
+}
+
+/* A picture that is there stays until the new one is whole; what is no regular file, as a pipe,
+ * is written to. */
+eg_status scenario_chart_save(const scenario_chart *c, const char *path)
+{
+    struct stat about;
+    char temp[4096];
+    bool direct = lstat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    int n = snprintf(temp, sizeof temp, "%s.%ld.tmp", path, (long)getpid());
+    if (n < 0 || n >= (int)sizeof temp)
+        return eg_fail(EG_EINVAL, "--out: the path is too long");
+    FILE *f = fopen(direct ? path : temp, direct ? "w" : "wx");
+    if (!f)
+        return eg_fail(EG_EIO, "%s: %s", path, strerror(errno));
+    svg_draw(c, f);
     bool bad = ferror(f) != 0;
-    if (fclose(f) != 0 || bad)
-        return eg_fail(EG_EIO, "%s: writing failed", path);
-    return EG_OK;
+    bad |= fclose(f) != 0;
+    bad = bad || (!direct && rename(temp, path) != 0);
+    if (bad && !direct)
+        unlink(temp);
+    return bad ? eg_fail(EG_EIO, "%s: writing failed", path) : EG_OK;
 }

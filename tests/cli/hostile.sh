@@ -87,6 +87,7 @@ limited() {
     echo "exit code $code"
 }
 limited 0 engram data show glyphs --set train=20 --out readable/sheet.png
+limited 0 engram scenario show good.yaml --out readable/sheet.png | grep -v "^ \|^$\|^good\|^who\|^samples"
 ls readable
 cat readable/sheet.png
 ln -s /dev/full full.png
