@@ -124,7 +124,7 @@ static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
 
 /* "er             seed 0  [####......] 23/200, accuracy 61.2 %, 12 s left" on one line: first
  * the bar gets shorter, then the label, then there is no bar. */
-static void screen_draw_bar(const screen *s, int64_t done, int64_t of, const char *state)
+static void screen_draw_bar(screen *s, int64_t done, int64_t of, const char *state)
 {
     enum { LABEL = 14, LABEL_LEAST = 6, LABEL_MOST = 100 };
     char seed[48], label[SCREEN_TEXT], bar[SCREEN_BAR_MOST + 1];
@@ -150,11 +150,20 @@ static void screen_draw_bar(const screen *s, int64_t done, int64_t of, const cha
     } else {
         printf("\r%s\033[K", line);
     }
-    if (done == of)
+    s->open = done != of;
+    if (!s->open)
         printf("\n");
 }
 
-static void screen_draw_progress(const screen *s, const eg_progress *p)
+/* A run may come to an end before its last round, and the bar with it. */
+static void screen_end_bar(screen *s)
+{
+    if (s->open)
+        printf("\n");
+    s->open = false;
+}
+
+static void screen_draw_progress(screen *s, const eg_progress *p)
 {
     char state[SCREEN_TEXT];
     screen_state(p, state);
@@ -253,7 +262,7 @@ static void screen_step(const eg_moment *m, char out[SCREEN_TEXT])
                  trains ? "" : ": ", count);
 }
 
-static void screen_draw_moment(const screen *s, const eg_moment *m, const char *step)
+static void screen_draw_moment(screen *s, const eg_moment *m, const char *step)
 {
     char state[SCREEN_TEXT], accuracy[48] = "";
     if (s->done > 0)
@@ -308,7 +317,7 @@ static void screen_print_pretraining(const screen *s, const eg_pretraining *p)
 
 void screen_pretraining(screen *s, const eg_pretraining *p)
 {
-    const screen as = {.form = s->form, .label = "pre-training"};
+    screen as = {.form = s->form, .label = "pre-training"};
     const eg_progress done = {.round = p->batch,
                               .n_rounds = p->n_batches,
                               .loss = p->loss,
@@ -356,8 +365,9 @@ static void screen_print_summary(const char *folder)
         fclose(f);
 }
 
-void screen_finished(const screen *s, const char *folder)
+void screen_finished(screen *s, const char *folder)
 {
+    screen_end_bar(s);
     if (s->form != SCREEN_JSON)
         return;
     screen_json_head(s, "summary");
@@ -369,15 +379,15 @@ void screen_finished(const screen *s, const char *folder)
     fflush(stdout);
 }
 
-void screen_stopped(const screen *s, const char *folder)
+void screen_stopped(screen *s, const char *folder)
 {
+    screen_end_bar(s);
     if (s->form == SCREEN_JSON) {
         screen_json_head(s, "stopped");
         printf(",");
         screen_json_text("folder", folder);
         printf("}\n");
     } else {
-        printf("%sstopped after a checkpoint; 'engram run --resume %s' goes on\n",
-               s->form == SCREEN_BAR ? "\n" : "", folder);
+        printf("stopped after a checkpoint; 'engram run --resume %s' goes on\n", folder);
     }
 }

@@ -21,6 +21,7 @@ typedef struct screen {
     double since;    /* at the end of the last round */
     int64_t done;    /* rounds */
     double accuracy; /* the last one measured, if any round is done; below 0: none */
+    bool open;       /* the cursor stands behind a bar */
 } screen;
 
 /* Columns of the terminal; whether it shows colours, and the user wants them (NO_COLOR). */
@@ -42,7 +43,7 @@ void screen_pretraining(screen *s, const eg_pretraining *p);
 void screen_say(void *context, const char *sentence);
 
 /* The run came to its end, or was stopped after a checkpoint. */
-void screen_finished(const screen *s, const char *folder);
-void screen_stopped(const screen *s, const char *folder);
+void screen_finished(screen *s, const char *folder);
+void screen_stopped(screen *s, const char *folder);
 
 #endif

@@ -84,12 +84,13 @@ SHOW_ALL=1 bar 160 "40/40, accuracy"
 # escape sequence where they are not wanted.
 cat >compare.py <<'PYTHON'
 import fcntl, os, pty, re, struct, sys, termios
-def compare(columns, **environment):
+def compare(columns, *more, **environment):
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.environ.update(TERM="xterm", **environment)
-        os.execv(sys.argv[1], [sys.argv[1], "compare", "t.yaml", "--only", "avg", "--seeds", "0..1"])
+        os.execv(sys.argv[1], [sys.argv[1], "compare", "t.yaml", "--only", "avg", "--seeds", "0..1",
+                               *more])
     text = b""
     try:
         while part := os.read(terminal, 4096):
@@ -107,6 +108,11 @@ lines = again.replace("\r", "").split("\n")
 assert lines[0].startswith("label  seeds") or lines[0].startswith("label  accuracy %"), lines
 assert all(len(l) <= 60 for l in lines[:2]), lines
 assert lines[2].startswith("no room for: ") and "sent down" in lines[2], lines
+# A run that ends early leaves its line before the table begins.
+early = compare(120, "--set", "data.validation=0.2", "--set", "eval.every=round", "--set", "eval.patience=1",
+                "--set", "train.lr=0", NO_COLOR="1")
+assert re.search(r" left(\x1b\[K)?\r\n2 runs in ", early), early
+assert len(re.findall(r" left(?:\x1b\[K)?\r\n", early)) == 2, early
 wide = compare(200, NO_COLOR="1")
 assert "no room" not in wide and "sent down" in wide, wide
 PYTHON
