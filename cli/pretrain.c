@@ -65,6 +65,23 @@ static int pretrain_parse(int argc, char **argv, pretrain_call *c)
     return code;
 }
 
+/* The first run of a label that has pre-training, in place of *out; else its last. A
+ * label may stand for a sweep, whose runs mostly share what is learned before them. */
+static eg_status pretrain_of_label(const pretrain_call *c, const eg_experiment_file *file,
+                                   const char *label, eg_experiment **out)
+{
+    eg_experiments runs;
+    size_t i = 0;
+    EG_TRY(eg_experiment_file_sweep(file, label, c->settings.n, c->settings.pairs, &runs));
+    while (i + 1 < runs.n && !eg_experiment_pretrains(runs.list[i]))
+        i++;
+    eg_experiment_free(*out);
+    *out = runs.list[i];
+    runs.list[i] = NULL;
+    eg_experiments_free(&runs);
+    return EG_OK;
+}
+
 /* The run of this label, or (NULL) the first that has pre-training. */
 static eg_status pretrain_resolve(const pretrain_call *c, eg_experiment **out)
 {
@@ -74,11 +91,9 @@ static eg_status pretrain_resolve(const pretrain_call *c, eg_experiment **out)
     EG_TRY(eg_experiment_file_open(c->file, &file));
     eg_status s = EG_OK;
     if (c->only)
-        s = eg_experiment_file_resolve(file, c->only, c->settings.n, c->settings.pairs, out);
+        s = pretrain_of_label(c, file, c->only, out);
     for (size_t i = 0; !c->only && (label = eg_experiment_file_label(file, i)); i++) {
-        eg_experiment_free(*out);
-        *out = NULL;
-        s = eg_experiment_file_resolve(file, label, c->settings.n, c->settings.pairs, out);
+        s = pretrain_of_label(c, file, label, out);
         if (s != EG_OK || eg_experiment_pretrains(*out))
             break;
     }
