@@ -177,6 +177,8 @@ static void test_programs_get_every_difference(void **state)
     assert_near(csv_field(text, "demo,er,", "forgetting_difference"), d.mean, 1e-12);
     assert_near(csv_field(text, "demo,er,", "forgetting_difference_sd"), d.sd, 1e-12);
     assert_near(csv_field(text, "demo,er,", "forgetting_p"), d.p, 1e-12);
+    assert_near(csv_field(text, "demo,fedavg,", "forgetting_difference"), 0, 0); /* empty */
+    assert_near(csv_field(text, "demo,fedavg,", "forgetting_p"), 0, 0);
     assert_null(strstr(text, "seconds_difference"));
     free(text);
     text = print(&(eg_compare_how){.form = EG_COMPARE_JSON}, NULL, 0);
@@ -188,6 +190,9 @@ static void test_programs_get_every_difference(void **state)
     assert_near(x, d.mean, 1e-12);
     assert_ok(eg_json_real(eg_json_get(er, "p"), &x));
     assert_near(x, d.p, 1e-12);
+    const eg_json *itself = eg_json_get(eg_json_at(v, 0), "forgetting");
+    assert_int_equal(eg_json_kind_of(eg_json_get(itself, "difference")), EG_JSON_NULL);
+    assert_int_equal(eg_json_kind_of(eg_json_get(itself, "p")), EG_JSON_NULL);
     eg_json_free(v);
     free(text);
     eg_groups_free(g);

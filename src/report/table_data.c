@@ -15,11 +15,18 @@ eg_json *eg_grid_json_number(double x)
     return isnan(x) ? eg_json_of_null() : eg_json_of_real(x);
 }
 
+/* How a group differs from another one; all NaN if that is nobody, or itself. */
+static eg_paired table_paired(const eg_group *group, const eg_group *other, eg_summary which)
+{
+    return other && other != group ? eg_group_paired(group, other, which)
+                                   : eg_paired_of(NULL, 0);
+}
+
 /* How the value differs from that of the group it is held against. */
 static eg_status table_json_difference(eg_json *to, const eg_group *group,
                                        const eg_group *other, eg_summary which)
 {
-    eg_paired d = eg_group_paired(group, other, which);
+    eg_paired d = table_paired(group, other, which);
     EG_TRY(eg_json_set(to, "difference", eg_grid_json_number(d.mean)));
     EG_TRY(eg_json_set(to, "difference_sd", eg_grid_json_number(d.sd)));
     return eg_json_set(to, "p", eg_grid_json_number(d.p));
@@ -228,7 +235,7 @@ static void csv_row(FILE *f, const eg_groups *g, const eg_group *of, const eg_ag
             eg_csv_number(f, p && p->sd >= 0 ? p->sd : NAN);
         }
         if (against->words && csv_has(g, which, false) && table_differs(which)) {
-            eg_paired d = to ? eg_group_paired(of, to, which) : eg_paired_of(NULL, 0);
+            eg_paired d = table_paired(of, to, which);
             eg_csv_number(f, d.mean);
             eg_csv_number(f, d.sd);
             eg_csv_number(f, d.p);
