@@ -116,6 +116,30 @@ static void test_rows_are_held_against_the_first_or_a_label(void **state)
     eg_groups_free(g);
 }
 
+static void test_latex_takes_no_label_for_an_option(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"[ours] er", "*er", "er [ours]"};
+    char at[3][FILES_PATH + 16], *text;
+    const char *list[] = {at[0], at[1], at[2]};
+    for (int i = 0; i < 3; i++) {
+        fixture s = {.name = "one",
+                     .label = labels[i],
+                     .tasks = 2,
+                     .rounds_a_task = 2,
+                     .clients = 3,
+                     .chosen = 3};
+        snprintf(at[i], sizeof at[i], "%s/option%d", folder, i);
+        fixture_write(&s, at[i]);
+    }
+    assert_ok(
+        eg_compare_print(list, 3, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_LATEX}, &text));
+    assert_non_null(strstr(text, "\\midrule\n{}[ours] er & 1 & "));
+    assert_non_null(strstr(text, "\\\\\n{}*er & 1 & "));
+    assert_non_null(strstr(text, "\\\\\ner [ours] & 1 & "));
+    free(text);
+}
+
 static void test_latex_tells_a_minus_from_a_hyphen(void **state)
 {
     (void)state;
@@ -388,6 +412,7 @@ int main(void)
         TEST(test_pairs_are_the_seeds_that_both_have),
         TEST(test_rows_are_held_against_the_first_or_a_label),
         TEST(test_latex_tells_a_minus_from_a_hyphen),
+        TEST(test_latex_takes_no_label_for_an_option),
         TEST(test_single_seeds_are_not_compared),
         TEST(test_programs_get_every_difference),
         TEST(test_how_chance_is_shown),

@@ -191,6 +191,13 @@ static void latex_text(FILE *f, const char *text)
     }
 }
 
+/* A row's first cell: after a line's end and a rule, LaTeX takes a star or a bracket for an
+ * option of theirs. */
+static void latex_first(FILE *f, const char *text)
+{
+    fputs(*text == '[' || *text == '*' ? "{}" : "", f);
+}
+
 eg_status eg_grid_latex(FILE *f, eg_groups *g, const eg_grid *t)
 {
     const char **notes;
@@ -209,6 +216,8 @@ eg_status eg_grid_latex(FILE *f, eg_groups *g, const eg_grid *t)
         for (size_t k = 0; k < t->columns; k++) {
             const eg_cell *cell = print_cell(t, i, k);
             bool best = cell->style == EG_CELL_BEST;
+            if (k == 0)
+                latex_first(f, cell->text);
             fprintf(f, "%s%s", k ? " & " : "", best ? "\\textbf{" : "");
             latex_text(f, cell->text);
             fputs(best ? "}" : "", f);
