@@ -4,9 +4,15 @@
 #include "cli.h"
 #include "runner.h"
 
+#include <stdio.h>
+
 static int compare_all(runner_options *o, runner_folders *folders)
 {
     int code = runner_sweep(o, folders);
+    if (code == 0 && folders->n == 0 && o->n_shares) { /* there are more shares than runs */
+        fprintf(stderr, "engram: share %zu/%zu has no run\n", o->share, o->n_shares);
+        return 0;
+    }
     if (code == 0)
         code = runner_export(o, folders);
     if (code == 0) {

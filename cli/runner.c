@@ -241,6 +241,19 @@ static eg_status run_figures(const runner_options *o, eg_published **out, size_t
     return EG_OK;
 }
 
+/* A share of the runs may lack the row that its others are held against; it is carried out for
+ * the table of all all the same. */
+static void run_drop_reference(const runner_options *o, const runner_folders *folders,
+                               eg_compare_how *how)
+{
+    const char *const *paths = (const char *const *)folders->paths;
+    if (!o->n_shares || !(how->against || how->without) ||
+        eg_compare_foresee(how, paths, folders->n, NULL, 0) != EG_EINVAL)
+        return;
+    fprintf(stderr, "engram: no differences: %s in this share\n", eg_error());
+    how->against = how->without = NULL;
+}
+
 int runner_compare(const runner_options *o, const runner_folders *folders)
 {
     size_t n, files;
@@ -250,6 +263,7 @@ int runner_compare(const runner_options *o, const runner_folders *folders)
     eg_compare_how how = o->table;
     how.width = run_on_terminal() ? screen_width() : 0;
     how.colour = run_on_terminal() && screen_has_colour();
+    run_drop_reference(o, folders, &how);
     eg_status s = run_figures(o, &published, &n, &files);
     if (s == EG_OK)
         s = eg_compare_print(paths, folders->n, published, n, &how, &table);

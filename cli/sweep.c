@@ -207,7 +207,7 @@ int runner_help(const runner_options *o, size_t first)
     return code;
 }
 
-/* Leaves out what is not finished; at least one run must be. */
+/* Leaves out what is not finished; at least one run must be, unless a share has none. */
 static int sweep_keep_finished(sweep *s)
 {
     size_t n = 0, all = s->n;
@@ -215,7 +215,7 @@ static int sweep_keep_finished(sweep *s)
         if (s->items[k].done)
             s->items[n++] = s->items[k];
     s->n = n;
-    if (n == 0) {
+    if (n == 0 && all > 0) {
         eg_fail(EG_ENOENT, "none of the %zu runs is finished in %s", all, s->o->out);
         return eg_cli_failed();
     }

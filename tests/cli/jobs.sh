@@ -30,6 +30,9 @@ for k in 1 2 3 4; do
     ls shares | wc -l
 done
 table --out shares | cmp - one.csv
+engram compare file.yaml --seeds 0 --out shares --share 3/4 --csv 2>&1
+engram compare file.yaml --seeds 0 --out shares --share 3/4 --finished 2>&1
+engram compare file.yaml --seeds 0 --out shares --share 2/2 --csv --against avg 2>&1 | cut -d, -f1-4
 
 echo "# a run that another process has is waited for"
 long=(file.yaml --only avg --set scenario.rounds=600)
