@@ -5,6 +5,7 @@
 
 #include <engram/saved.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,27 @@ typedef struct eval_call {
     int64_t n_list;
 } eval_call;
 
+/* The class that a text begins with; *end is behind it. -1: there is none. */
+static int eval_class(const char *text, char **end)
+{
+    *end = (char *)(uintptr_t)text;
+    if (*text < '0' || *text > '9') /* no sign, no blank */
+        return -1;
+    errno = 0;
+    long k = strtol(text, end, 10);
+    return errno == 0 && k < EVAL_CLASSES ? (int)k : -1;
+}
+
+/* "3" or "3..5". */
+static bool eval_range(const char *item, int *first, int *last)
+{
+    char *end;
+    *first = *last = eval_class(item, &end);
+    if (*first >= 0 && strncmp(end, "..", 2) == 0)
+        *last = eval_class(end + 2, &end);
+    return *first >= 0 && *last >= *first && !*end;
+}
+
 /* "0,3..5", each once and in order. 0, or the exit code. */
 static int eval_list(eval_call *c)
 {
@@ -32,14 +54,11 @@ static int eval_list(eval_call *c)
         return eg_cli_failed();
     }
     for (const char *at = c->classes; at;) {
-        char item[32], rest;
+        char item[32];
         int first, last;
         size_t n = strcspn(at, ",");
         snprintf(item, sizeof item, "%.*s", (int)n, at);
-        bool range = sscanf(item, "%d..%d%c", &first, &last, &rest) == 2;
-        if (!range && sscanf(item, "%d%c", &first, &rest) == 1)
-            range = true, last = first;
-        if (!range || n >= sizeof item || first < 0 || last < first || last >= EVAL_CLASSES) {
+        if (n >= sizeof item || !eval_range(item, &first, &last)) {
             free(asked);
             return eg_cli_usage("eval", "--classes: '%s' is no class and no range A..B", item);
         }

@@ -35,9 +35,8 @@ const char *eg_saved_note(const eg_saved *s, const char *key);
 /* Answers for the samples of t, whose images are brought to the network's input and normalised
  * as in training. Only samples of these classes count (NULL: all). all: every answer is
  * allowed; within, unless it is NULL: answers are these classes alone. Both are of
- * eg_saved_n_classes, and are added to. EG_ESHAPE: t has a class that the network does not
- * know.
- */
+ * eg_saved_n_classes, and are added to. EG_ESHAPE: t has a class that the network
+ * does not know, or it is asked for one. */
 eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
                         eg_confusion *all, eg_confusion *within);
 

@@ -148,6 +148,10 @@ static eg_status saved_rows(const eg_saved *s, const eg_table *t, const int32_t 
 {
     int64_t known = eg_saved_n_classes(s);
     *n = 0;
+    for (int64_t i = 0; i < n_classes; i++)
+        if (classes[i] < 0 || classes[i] >= known)
+            return eg_fail(EG_ESHAPE, "class %d is asked for, the network knows %lld",
+                           classes[i], (long long)known);
     for (int64_t i = 0; i < t->n; i++) {
         if (!saved_counts(classes, n_classes, t->y[i]))
             continue;

@@ -23,6 +23,12 @@ fails 2 engram eval model.st
 fails 2 engram eval model.st --data glyph
 fails 2 engram eval model.st --data glyphs --set clases=4
 fails 2 engram eval model.st --data glyphs --classes 1..
+fails 2 engram eval model.st --data glyphs --classes 4294967296
+fails 2 engram eval model.st --data glyphs --classes 65536
+fails 2 engram eval model.st --data glyphs --classes 0,-1
+fails 2 engram eval model.st --data glyphs --classes 3..2
+fails 2 engram eval model.st --data glyphs --classes 0..4294967297
+fails 1 engram eval model.st --data glyphs --classes 0,60000 --set classes=4
 fails 2 engram eval model.st --data glyphs --batch 3
 fails 1 engram eval missing.st --data glyphs
 fails 1 engram eval model.st --data glyphs --set test=80
