@@ -76,7 +76,8 @@ lines 498 "int x;" | write src/io/x.c
 finds src/io/x.c 500 "501 lines" --no-lint
 { echo "/* size: a table */"; lines 498 "int x;"; } | write src/io/x.c
 clean "a file may say why it is long" --no-lint
-rm "$tree/src/io/x.c"
+{ echo "/* *size: bytes of one; of any size: a table. */"; lines 498 "int x;"; } | write src/io/x.c
+finds src/io/x.c 500 "502 lines" --no-lint
 lines 248 "int x;" | write src/io/x.h
 finds src/io/x.h 250 "251 lines" --no-lint
 { echo "void f(void)"; echo "{"; lines 59 "    f();"; echo "}"; } | write src/io/x.c
@@ -126,6 +127,12 @@ int x_nine(int a, int b, int c, int d, int e, int f, int g, int h, int i)
     return a + b + c + d + e + f + g;
 }'
 clean "a file may say why a function takes more"
+mkdir "$tree/bin"
+printf '#!/bin/sh\nexit 139\n' >"$tree/bin/clang-tidy"
+chmod +x "$tree/bin/clang-tidy"
+write src/io/x.c <<<'/* size: a kernel takes what it takes. */
+int x_one(int a);'
+PATH=$tree/bin:$PATH finds src/io/x.c 0 "clang-tidy failed"
 
 echo "$failures failures"
 [ "$failures" = 0 ]
