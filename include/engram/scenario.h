@@ -100,9 +100,8 @@ size_t eg_spec_n_data(const eg_spec *spec);
 const char *eg_spec_data(const eg_spec *spec, size_t i); /* NULL past the last */
 
 /* Labels made from published counts, class after class: to plan a scenario without the data.
- * EG_ENOENT: not one of eg_labels_name's. Free with eg_labels_free. */
+ * EG_ENOENT: none are known of this set. Free with eg_labels_free. */
 eg_status eg_labels_published(const char *data, eg_labels *out);
-const char *eg_labels_name(size_t i); /* NULL past the last */
 void eg_labels_free(eg_labels *labels);
 
 /* Builds it. A setting the labels cannot meet is one sentence that names it. Borrowed are only
@@ -117,7 +116,6 @@ int64_t eg_scenario_n_clients(const eg_scenario *s);
 int64_t eg_scenario_n_tasks(const eg_scenario *s);
 int64_t eg_scenario_n_rounds(const eg_scenario *s);
 int64_t eg_scenario_n_classes(const eg_scenario *s);
-int64_t eg_scenario_pad(const eg_scenario *s);
 
 /* True for a real-time stream: a client is tested on what it has met (eg_cursor_test). */
 bool eg_scenario_streams(const eg_scenario *s);

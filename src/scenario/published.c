@@ -65,11 +65,6 @@ static const published published_sets[] = {
 
 enum { PUBLISHED_SETS = sizeof published_sets / sizeof *published_sets };
 
-const char *eg_labels_name(size_t i)
-{
-    return i < PUBLISHED_SETS ? published_sets[i].name : NULL;
-}
-
 void eg_labels_free(eg_labels *labels)
 {
     free((void *)labels->train);

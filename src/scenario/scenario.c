@@ -36,11 +36,6 @@ int64_t eg_scenario_n_classes(const eg_scenario *s)
     return s->n_classes;
 }
 
-int64_t eg_scenario_pad(const eg_scenario *s)
-{
-    return s->common.pad;
-}
-
 bool eg_scenario_streams(const eg_scenario *s)
 {
     return s->test_parts > 0;
