@@ -43,21 +43,13 @@ static const char *sweep_key(const char *key)
     return key;
 }
 
-static bool sweep_same_key(const char *a, const char *b)
-{
-    for (; *a && *b; a++, b++)
-        if ((*a == '-' ? '_' : *a) != (*b == '-' ? '_' : *b))
-            return false;
-    return *a == *b;
-}
-
 /* A new axis with room for n values, in place of an earlier one with its key. */
 static eg_status sweep_add(eg_sweep *s, const char *key, size_t n, eg_sweep_axis **out)
 {
     size_t kept = 0;
     key = sweep_key(key);
     for (size_t i = 0; i < s->n; i++)
-        if (!sweep_same_key(s->axes[i].key, key))
+        if (!eg_yaml_same_key(s->axes[i].key, key))
             s->axes[kept++] = s->axes[i];
     s->n = kept;
     EG_TRY(eg_grow(&s->axes, s->n, &s->cap, sizeof *s->axes));

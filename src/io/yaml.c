@@ -79,8 +79,7 @@ static eg_status yaml_text(yaml_reader *r, const yaml_event_t *e, const char **o
     return EG_OK;
 }
 
-/* Equal but for dashes, which count as underscores. */
-static bool yaml_same_key(const char *a, const char *b)
+bool eg_yaml_same_key(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++)
         if ((*a == '-' ? '_' : *a) != (*b == '-' ? '_' : *b))
@@ -96,7 +95,7 @@ static eg_status yaml_key(yaml_reader *r, const yaml_event_t *e)
     const char *key;
     EG_TRY(yaml_text(r, e, &key));
     for (const eg_yaml_node *c = mapping->child; c; c = c->next)
-        if (yaml_same_key(c->key, key))
+        if (eg_yaml_same_key(c->key, key))
             return eg_fail(EG_EFORMAT, "%s:%zu:%zu: '%s' is given twice, first at line %d",
                            r->y->name, e->start_mark.line + 1, e->start_mark.column + 1, key,
                            c->line);
@@ -274,7 +273,7 @@ const eg_yaml_node *eg_yaml_get(const eg_yaml_node *mapping, const char *key)
     if (!mapping || mapping->type != EG_YAML_MAPPING)
         return NULL;
     for (const eg_yaml_node *c = mapping->child; c; c = c->next)
-        if (yaml_same_key(c->key, key))
+        if (eg_yaml_same_key(c->key, key))
             return c;
     return NULL;
 }

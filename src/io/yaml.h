@@ -37,6 +37,9 @@ void eg_yaml_free(eg_yaml *y); /* NULL is fine */
 const eg_yaml_node *eg_yaml_root(const eg_yaml *y);
 const char *eg_yaml_name(const eg_yaml *y);
 
+/* Whether two keys are equal but for dashes, which count as underscores. */
+bool eg_yaml_same_key(const char *a, const char *b);
+
 /* The child with this key, dashes counting as underscores; NULL if there is none. */
 const eg_yaml_node *eg_yaml_get(const eg_yaml_node *mapping, const char *key);
 

@@ -24,20 +24,6 @@ static double rounds_seconds(const eg_round_event *e)
     return e->seconds;
 }
 
-/* The event of a round, NULL if there is none. */
-static const eg_round_event *rounds_at(const eg_events *log, int64_t round)
-{
-    size_t low = 0, high = log->n_round;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (log->round[middle].round < round)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < log->n_round && log->round[low].round == round ? &log->round[low] : NULL;
-}
-
 /* Over the seeds; of more than so many, the first show the spread well enough. */
 static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value value)
 {
@@ -45,7 +31,9 @@ static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value va
     double values[ROUNDS_SEEDS];
     size_t n = 0;
     for (size_t i = 0; i < g->n && n < ROUNDS_SEEDS; i++) {
-        const eg_round_event *e = rounds_at(g->run[i]->log, round);
+        const eg_events *log = g->run[i]->log;
+        const eg_round_event *e =
+            eg_runlog_find(log->round, log->n_round, sizeof *log->round, round);
         if (e)
             values[n++] = value(e);
     }

@@ -46,6 +46,10 @@ void eg_runlog_free(eg_runlog *r); /* NULL is fine */
 /* Makes rows, falls and summary of the log; called by eg_runlog_load. */
 eg_status eg_runlog_rows(eg_runlog *r);
 
+/* The item of a round in a list [n] of items of so many bytes, by round, which they begin with;
+ * NULL: there is none. */
+const void *eg_runlog_find(const void *items, size_t n, size_t size, int64_t round);
+
 /* The last round that was evaluated; -1 without any. */
 int64_t eg_runlog_last_round(const eg_runlog *r);
 

@@ -9,6 +9,7 @@
 #include "metric/metric.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* The accuracies of a row of a record [tasks]; *any: whether one was measured. */
 static eg_status rows_accuracies(eg_runlog *r, const eg_record *record, int64_t row,
@@ -112,17 +113,20 @@ int64_t eg_runlog_last_round(const eg_runlog *r)
     return r->n_row ? r->row[r->n_row - 1].round : -1;
 }
 
+static int rows_compare(const void *round, const void *item)
+{
+    const int64_t *a = round, *b = item;
+    return (*a > *b) - (*a < *b);
+}
+
+const void *eg_runlog_find(const void *items, size_t n, size_t size, int64_t round)
+{
+    return n ? bsearch(&round, items, n, size, rows_compare) : NULL;
+}
+
 const eg_runlog_row *eg_runlog_row_at(const eg_runlog *r, int64_t round)
 {
-    size_t low = 0, high = r->n_row;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->row[middle].round < round)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->n_row && r->row[low].round == round ? &r->row[low] : NULL;
+    return eg_runlog_find(r->row, r->n_row, sizeof *r->row, round);
 }
 
 const eg_runlog_row *eg_runlog_last(const eg_runlog *r)
