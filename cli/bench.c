@@ -201,6 +201,24 @@ static eg_status bench_run_norms(const bench_options *o)
     return bench_norms("resnet18-thin", batch, o->seconds);
 }
 
+/* Options that do not go together. */
+static int bench_check(const bench_options *o)
+{
+    const char *text = o->layers      ? "--layers"
+                       : o->norms     ? "--norms"
+                       : o->convs     ? "--convs"
+                       : o->data      ? "--data"
+                       : o->generator ? "--generator"
+                                      : NULL;
+    if (o->layers + o->norms + o->data + o->convs > 1)
+        return eg_cli_usage("bench",
+                            "--layers, --norms, --convs and --data exclude each other");
+    if (o->json && text)
+        return eg_cli_usage("bench", "%s prints a text alone, so that --json excludes it",
+                            text);
+    return 0;
+}
+
 static int bench_parse(int argc, char **argv, bench_options *o)
 {
     for (int i = 1; i < argc; i++) {
@@ -249,10 +267,7 @@ static int bench_parse(int argc, char **argv, bench_options *o)
                  (!((o->seconds = strtod(value, &end)) > 0) || *end || o->seconds > 3600))
             return eg_cli_usage("bench", "'%s' is no time", value);
     }
-    if (o->layers + o->norms + o->data + o->convs > 1)
-        return eg_cli_usage("bench",
-                            "--layers, --norms, --convs and --data exclude each other");
-    return 0;
+    return bench_check(o);
 }
 
 int eg_verb_bench(int argc, char **argv)

@@ -23,6 +23,11 @@ fails 1 engram bench --layers --model net.yaml
 fails 2 engram bench --isa sse9
 fails 2 engram bench --layers --norms
 fails 2 engram bench --data --layers
+fails 2 engram bench --layers --json
+fails 2 engram bench --json --norms
+fails 2 engram bench --convs --json
+fails 2 engram bench --data --json
+fails 2 engram bench --generator wgan-gp --json
 fails 2 engram bench --model nothing --json
 fails 1 engram bench --peer nobody | sed 's|/.*/tools|tools|'
 fails 2 engram bench --generator nothing | sed 's/;.*//'
