@@ -30,7 +30,7 @@ typedef enum npy_layout { NPY_AUTO, NPY_CHW, NPY_HWC } npy_layout;
 static const eg_opt npy_opts[] = {
     EG_OPT_TEXT(npy, path, "npy",
                 "a .npz file or a folder; below the data folder, or absolute"),
-    EG_OPT_CHOICE(npy, layout, 0, "axes of pictures with channels; auto: chw, unless it looks like hwc",
+    EG_OPT_CHOICE(npy, layout, 0, "axes of pictures with channels; auto: chw, and what looks like hwc is refused",
                   "auto|chw|hwc"),
     EG_OPT_INT(npy, classes, 0, 0, 1e6, "how many; 0: as the labels say"),
     EG_OPT_END,
