@@ -16,12 +16,14 @@ int eg_verb_export(int argc, char **argv);
 int eg_verb_eval(int argc, char **argv);
 int eg_verb_generate(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
+int eg_verb_join(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);
 int eg_verb_pretrain(int argc, char **argv);
 int eg_verb_report(int argc, char **argv);
 int eg_verb_run(int argc, char **argv);
 int eg_verb_scenario(int argc, char **argv);
+int eg_verb_serve(int argc, char **argv);
 int eg_verb_train(int argc, char **argv);
 
 typedef struct eg_verb {

@@ -37,11 +37,12 @@ typedef struct runner_options {
     size_t share, n_shares; /* compare's: which of so many shares, from 1; 0: all */
     bool beside; /* others do the same beside this process: runs are its own, no bar */
     bool resume, force, quiet, json;
-    const char *transport; /* NULL: the usual one */
-    int64_t sheets;        /* as eg_run_how has it */
-    bool finished;         /* compare's: nothing is carried out */
-    bool reuse;            /* compare's: as --resume, and folders are those of finished runs */
-    eg_compare_how table;  /* how it is printed */
+    const char *transport;   /* NULL: the usual one */
+    const eg_listen *listen; /* serve's: how devices reach it */
+    int64_t sheets;          /* as eg_run_how has it */
+    bool finished;           /* compare's: nothing is carried out */
+    bool reuse;           /* compare's: as --resume, and folders are those of finished runs */
+    eg_compare_how table; /* how it is printed */
 } runner_options;
 
 /* The folders of finished runs. */

@@ -62,6 +62,36 @@ const eg_verb eg_verbs[] = {
      "  --latex           as a LaTeX tabular\n"
      "  --csv             as CSV, unrounded\n"
      "  --json            as JSON, unrounded\n"},
+    {"serve", eg_verb_serve,
+     "engram serve FILE|NAME --only LABEL [options]\n"
+     "       engram serve --resume RUN [options]\n",
+     "be the server of one run, whose clients are devices",
+     "Devices join with `engram join` and keep their data and their state to themselves;\n"
+     "docs/devices.md says how to set it up. The result is that of `engram run` as long as\n"
+     "no device is lost. The other options of `run` hold too: --set, --seed, --out,\n"
+     "--data-dir, --workers (that test), --quiet, --json.\n\n"
+     "  --listen ADDRESS  host:port (127.0.0.1:8443)\n"
+     "  --cert FILE.pem   TLS: the server's certificate, and its key; without, only this\n"
+     "  --cert-key FILE   machine can reach it\n"
+     "  --keys FILE       a secret word for each device (engram-keys.txt); made if missing\n"
+     "  --at-least N      devices that must be there before the first round (all)\n"
+     "  --patience S      seconds without a word after which a device is gone (60)\n"
+     "  --deadline S      seconds that a round waits for slow devices (any number)\n"
+     "  --own-data        devices train on data of their own; the server's are for tests\n"
+     "  --mixed           take devices of other versions and CPUs, though bits may differ\n"},
+    {"join", eg_verb_join, "engram join URL --client K --key FILE [options]\n",
+     "be a device: one client of a run that is served",
+     "Ctrl-C leaves after the turn under way; the same command goes on.\n\n"
+     "  --client K        which of the run's clients this is, from 0 on\n"
+     "  --key FILE        its secret word: its line of the server's file, or the whole file\n"
+     "  --ca FILE.pem     who vouches for the server (those this system trusts)\n"
+     "  --state DIR       where it keeps what it remembers (engram-state)\n"
+     "  --data-dir DIR    where data sets are (else ENGRAM_DATA)\n"
+     "  --own-data        train on data of its own, which --set names:\n"
+     "  --set KEY=VALUE   data=npy, data.path=/srv/mine.npz\n"
+     "  --isa NAME        plain, avx2 or avx512 (the best this machine has)\n"
+     "  --patience S      seconds to wait for a server that is away (600)\n"
+     "  --quiet           no progress\n"},
     {"report", eg_verb_report, "engram report RUN... [--out FILE.html]\n",
      "make a page about runs",
      "  --out FILE.html   where it goes (" EG_RUN_REPORT "; of one run: in its folder)\n"},

@@ -1,6 +1,7 @@
 # The library and the program.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg)
+pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg
+                  libmicrohttpd libcurl)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C) # only to tell oneDNN to stay on one thread
 

@@ -168,6 +168,12 @@ class Scenario:
             for j, c in enumerate(who):
                 self.lists[c][t] += ids[run(len(who), len(ids), j)]
 
+    def split_alone(self):
+        client = self.integer("client", 0, self.p)
+        for t in range(self.n_split):
+            if client in self.workers(t):
+                self.lists[client][t] += sum(self.class_lists(t), [])
+
     def split_shards(self):
         each = self.integer("shards", 2, self.p)
         for t in range(self.n_split):

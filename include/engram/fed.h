@@ -9,6 +9,7 @@
 
 #include <engram/cluster.h>
 #include <engram/pretrain.h>
+#include <engram/remote.h>
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -38,16 +39,17 @@ typedef struct eg_moment {
 /* How a run is carried out; nothing here changes its result. */
 typedef struct eg_run_how {
     uint64_t seed;
-    int workers;           /* 0: as many as there are cores; of a rank: 1 */
-    const char *out;       /* where run folders go; NULL: "runs" */
-    const char *data_dir;  /* NULL: ENGRAM_DATA */
-    bool resume;           /* continue what is there */
-    bool force;            /* even with other data or another program: bits may differ */
-    const char *folder;    /* with resume: this run folder, wherever it is; else NULL */
-    const char *transport; /* of eg_transport_family; NULL: threads of this process, or mpi */
-    eg_cluster *cluster;   /* all its ranks carry out the run together; NULL: this process */
-    int64_t sheets;        /* pictures of what the method draws: 0: at task ends; above 0: every
-                              so many rounds too; below 0: none */
+    int workers;             /* 0: as many as there are cores; of a rank: 1 */
+    const char *out;         /* where run folders go; NULL: "runs" */
+    const char *data_dir;    /* NULL: ENGRAM_DATA */
+    bool resume;             /* continue what is there */
+    bool force;              /* even with other data or another program: bits may differ */
+    const char *folder;      /* with resume: this run folder, wherever it is; else NULL */
+    const char *transport;   /* of eg_transport_family; NULL: threads of this process, or mpi */
+    eg_cluster *cluster;     /* all its ranks carry out the run together; NULL: this process */
+    const eg_listen *listen; /* clients are devices that join here; NULL: there are none */
+    int64_t sheets; /* pictures of what the method draws: 0: at task ends; above 0: every
+                       so many rounds too; below 0: none */
     bool (*progress)(void *context, const eg_progress *p); /* false: stop at a checkpoint */
     /* Before each client's answer, each test and each piece of a part's work on the server: as
      * often as there are any, on the thread that called. */

@@ -41,6 +41,8 @@ static eg_status accept_samples(const eg_federation *f, const eg_bundle *up)
     if (!eg_bundle_scalar_of(up, "samples", &samples) ||
         !eg_bundle_scalar_of(up, "loss", &loss))
         return eg_fail(EG_ENOENT, "scalar 'samples' or 'loss' is missing");
+    if (f->how->listen && f->how->listen->own_data)
+        most = 0x1p31; /* of a device with data of its own the server cannot know it */
     if (!(samples >= 1 && samples <= most && floor(samples) == samples))
         return eg_fail(EG_EINVAL, "%g samples: not a whole number from 1 to %.0f", samples,
                        most);

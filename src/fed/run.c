@@ -4,6 +4,7 @@
 #include "fed/federation.h"
 
 #include "base/sha256.h"
+#include "experiment/equip.h"
 #include "experiment/saved.h"
 #include "experiment/start.h"
 #include "io/json.h"
@@ -51,9 +52,6 @@ static eg_status run_start_model(eg_federation *f, const eg_run_how *how)
 
 static eg_status run_open_model(eg_federation *f)
 {
-    eg_net_spec spec = eg_feed_net(f->e, &f->feed);
-    spec.side = f->agreed.all.side;
-    EG_TRY(eg_net_new_marked(&spec, &f->e->layers, &f->net));
     const eg_params *p = eg_net_params(f->net);
     EG_TRY(eg_params_alloc(p, &f->param));
     EG_TRY(eg_state_alloc(p, &f->state));
@@ -75,24 +73,43 @@ static eg_status run_open_model(eg_federation *f)
     return EG_OK;
 }
 
+/* What the server would have to look at in a client's records cannot be had of a device. */
+static eg_status run_check_apart(const eg_federation *f)
+{
+    if (!f->transport->apart)
+        return EG_OK;
+    if (f->agreed.all.personal)
+        return eg_fail(
+            EG_ENOTSUP,
+            "with this method every client has a model of its own, which stays on its "
+            "device: a server cannot test it");
+    if (f->e->eval.local)
+        return eg_fail(EG_ENOTSUP, "eval.local tests what clients keep, which stays on their "
+                                   "devices: a server cannot do it");
+    return EG_OK;
+}
+
 /* Processes before threads: the transport first, then the workers. */
 static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int want = how->workers > 0 ? how->workers : cores > 0 && !how->cluster ? (int)cores : 1;
     want = want > EG_MAX_THREADS ? EG_MAX_THREADS : want;
-    const char *usual = how->cluster ? "mpi" : "threads";
+    const char *usual = how->listen ? "https" : how->cluster ? "mpi" : "threads";
     const eg_transport *t = eg_transport_find(how->transport ? how->transport : usual);
     if (!t)
         return EG_ENOENT;
     EG_TRY(eg_component_new(&t->component, &f->carrier));
     f->transport = t;
+    EG_TRY(run_check_apart(f));
     EG_TRY(t->open(f->carrier, &(eg_site){.e = f->e,
                                           .feed = &f->feed,
                                           .net = f->net,
                                           .agreed = &f->agreed,
                                           .store = f->store,
+                                          .seed = f->seed,
                                           .cluster = how->cluster,
+                                          .listen = how->listen,
                                           .n_workers = want,
                                           .workers = f->workers}));
     for (; f->n_workers < want; f->n_workers++)
@@ -105,12 +122,8 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
 {
     f->e = e, f->how = how, f->seed = how->seed;
     f->accuracy = f->validation = f->patience.best = -1;
-    EG_TRY(eg_feed_open(e, how->seed, how->data_dir, &f->feed));
+    EG_TRY(eg_experiment_equip(e, how->seed, how->data_dir, &f->feed, &f->agreed, &f->net));
     eg_fingerprint_take(&f->feed, &f->print);
-    const eg_setting setting = eg_experiment_setting(e, f->feed.scenario);
-    EG_TRY(eg_parts_setup(&e->parts, &setting, e->memory.kind != 0, &f->agreed));
-    if (f->agreed.all.images)
-        EG_TRY(eg_feed_check_pixels(&f->feed));
     EG_TRY(run_open_model(f));
     EG_TRY(eg_federation_check_batches(f));
     if (!how->resume) /* a run that goes on has its model, unless it had not begun */
@@ -325,6 +338,12 @@ static eg_status run_write_start(eg_federation *f)
     return status;
 }
 
+static eg_status run_open_ledger(eg_federation *f, bool resume)
+{
+    return f->transport->apart ? eg_ledger_open_apart(f->store, resume, &f->ledger)
+                               : eg_ledger_open(f->store, resume, &f->ledger);
+}
+
 /* The ledger and the folder: new, or cut back to the last commit. */
 static eg_status run_open_folder(eg_federation *f, const eg_run_how *how)
 {
@@ -333,14 +352,14 @@ static eg_status run_open_folder(eg_federation *f, const eg_run_how *how)
     if (!how->resume) {
         EG_TRY(eg_run_folder_new(path, f->e->resolved, &f->folder));
         EG_TRY(eg_run_folder_lock(path, &f->lock));
-        return eg_ledger_open(f->store, false, &f->ledger);
+        return run_open_ledger(f, false);
     }
     if (access(path, F_OK) != 0)
         return eg_fail(EG_ENOENT, "%s is not there: there is nothing to resume", path);
     EG_TRY(eg_run_folder_lock(path, &f->lock));
     if (eg_run_is_finished(path))
         return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume", path);
-    EG_TRY(eg_ledger_open(f->store, true, &f->ledger));
+    EG_TRY(run_open_ledger(f, true));
     const eg_json *extra = eg_ledger_extra(f->ledger);
     if (extra)
         EG_TRY(eg_json_int(eg_json_get(extra, "position"), &position));
@@ -385,7 +404,12 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
         EG_TRY(eg_federation_evaluate(f, 0, false, true));
     }
     EG_TRY(run_rounds(f, how, stopped));
-    return *stopped ? EG_OK : run_finish(f);
+    if (*stopped)
+        return EG_OK;
+    EG_TRY(run_finish(f));
+    if (f->transport->finish)
+        f->transport->finish(f->carrier);
+    return EG_OK;
 }
 
 eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t seed,

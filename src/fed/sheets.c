@@ -20,12 +20,13 @@ typedef struct sheet_row {
     int64_t label; /* -1: all classes */
 } sheet_row;
 
-/* The server's generators, or those of the first client that has some. In a simulation its
- * records are within reach. */
+/* The server's generators, or those of the first client that has some, if its records are
+ * within reach. */
 static eg_status sheets_gather(eg_federation *f, eg_gallery *to)
 {
     EG_TRY(eg_chain_exhibit(&f->chain, &f->server, to));
-    int64_t n = f->agreed.shows ? eg_scenario_n_clients(f->feed.scenario) : 0;
+    bool reach = f->agreed.shows && !f->transport->apart;
+    int64_t n = reach ? eg_scenario_n_clients(f->feed.scenario) : 0;
     for (int64_t c = 0; c < n && eg_gallery_n(to) == 0; c++) {
         int64_t committed;
         eg_receipt kept = eg_ledger_receipt(f->ledger, c, &committed);

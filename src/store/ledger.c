@@ -142,6 +142,7 @@ static eg_status ledger_batch_sync(ledger_batch *b)
 /* Room for one more path. */
 static eg_status ledger_batch_next(ledger_batch *b, char **out)
 {
+    *out = NULL;
     if (b->n == LEDGER_BATCH)
         EG_TRY(ledger_batch_sync(b));
     if (!b->paths[b->n] && !(b->paths[b->n] = malloc(b->size)))
@@ -150,31 +151,29 @@ static eg_status ledger_batch_next(ledger_batch *b, char **out)
     return EG_OK;
 }
 
-/* Adds what an owner has written since the last commit: the version's own file, and older ones
- * that it refers to. Those up to the committed version are on disk, since that one refers to
- * them as well: a record that did not change stays where it is. */
+/* Adds a file of an owner to those that are brought to disk. */
+typedef struct ledger_adding {
+    eg_ledger *l;
+    ledger_batch *to;
+    int64_t owner;
+} ledger_adding;
+
+static eg_status ledger_add_file(void *context, int64_t version)
+{
+    const ledger_adding *a = context;
+    char *path;
+    EG_TRY(ledger_batch_next(a->to, &path));
+    eg_records_path(a->l->dir, a->owner, version, path);
+    return EG_OK;
+}
+
+/* Adds what an owner has written since the last commit. */
 static eg_status ledger_batch_owner(eg_ledger *l, ledger_batch *b, int64_t owner)
 {
     const ledger_entry *e = &l->entries[owner + 1];
     const eg_receipt at = {e->version, e->bytes, e->digest};
-    eg_records_head head;
-    char *path;
-    eg_records_path(l->dir, owner, at.version, l->path);
-    eg_status status = eg_records_file_head(l->path, owner, &at, &head);
-    if (status == EG_OK)
-        status = ledger_batch_next(b, &path);
-    if (status == EG_OK)
-        memcpy(path, l->path, strlen(l->path) + 1);
-    for (size_t i = 0; i < head.n_files && status == EG_OK; i++) {
-        int64_t version = head.files[i].version;
-        if (version <= e->committed || !eg_records_head_refers(&head, version))
-            continue;
-        status = ledger_batch_next(b, &path);
-        if (status == EG_OK)
-            eg_records_path(l->dir, owner, version, path);
-    }
-    eg_records_head_fini(&head);
-    return status;
+    return eg_records_fresh(l->dir, owner, &at, e->committed, ledger_add_file,
+                            &(ledger_adding){l, b, owner});
 }
 
 /* The files of fresh owners, which are sorted, and each of their folders once: a file is on
@@ -185,6 +184,8 @@ static eg_status ledger_batch_all(eg_ledger *l, ledger_batch *b)
     int64_t group = -1;
     for (size_t i = 0; i < l->n_fresh; i++) {
         int64_t owner = l->fresh[i];
+        if (l->apart && owner >= 0)
+            continue; /* a client that answers has its files on a disk of its own */
         EG_TRY(ledger_batch_owner(l, b, owner));
         if (owner < 0 || owner / EG_RECORDS_GROUP == group)
             continue;

@@ -26,6 +26,9 @@ typedef struct eg_ledger eg_ledger;
  * compared with its checksums (EG_EFORMAT, naming the file). EG_ENOTSUP: the folder holds a
  * commit of another version of engram. Free with eg_ledger_free. */
 eg_status eg_ledger_open(const char *dir, bool resume, eg_ledger **out);
+/* The same where clients keep their files on machines of their own, and bring them to disk
+ * before they answer: the ledger looks at the server's files alone. */
+eg_status eg_ledger_open_apart(const char *dir, bool resume, eg_ledger **out);
 void eg_ledger_free(eg_ledger *l); /* NULL is fine; what was not committed is lost */
 
 /* The extra of the last commit; NULL if there was none. Borrowed until the next commit. */

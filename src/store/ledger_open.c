@@ -154,11 +154,12 @@ static eg_status ledger_tidy_unknown(void *to, const char *name)
 
 static eg_status ledger_tidy_all(eg_ledger *l)
 {
-    for (int64_t group = -1; group * EG_RECORDS_GROUP < (int64_t)l->n_entries - 1; group++)
+    int64_t n = l->apart ? 0 : (int64_t)l->n_entries - 1; /* clients whose files are here */
+    for (int64_t group = -1; group * EG_RECORDS_GROUP < n; group++)
         EG_TRY(ledger_tidy(l, group));
     snprintf(l->path, eg_records_path_size(l->dir), "%s/%s", l->dir, LEDGER_TEMP);
     unlink(l->path);
-    return eg_disk_walk(l->dir, ledger_tidy_unknown, l);
+    return l->apart ? EG_OK : eg_disk_walk(l->dir, ledger_tidy_unknown, l);
 }
 
 /* A block that was never finished is cut off. */
@@ -196,15 +197,26 @@ static eg_status ledger_start(eg_ledger *l, bool resume)
     return ledger_tidy_all(l);
 }
 
-eg_status eg_ledger_open(const char *dir, bool resume, eg_ledger **out)
+static eg_status ledger_open(const char *dir, bool resume, bool apart, eg_ledger **out)
 {
     eg_ledger *l = NULL;
     *out = NULL;
     EG_TRY(eg_ledger_new(dir, &l));
+    l->apart = apart;
     eg_status status = ledger_start(l, resume);
     if (status == EG_OK)
         *out = l;
     else
         eg_ledger_free(l);
     return status;
+}
+
+eg_status eg_ledger_open(const char *dir, bool resume, eg_ledger **out)
+{
+    return ledger_open(dir, resume, false, out);
+}
+
+eg_status eg_ledger_open_apart(const char *dir, bool resume, eg_ledger **out)
+{
+    return ledger_open(dir, resume, true, out);
 }

@@ -49,6 +49,7 @@ typedef struct ledger_entry {
 struct eg_ledger {
     char *dir;
     char *path;           /* room for one; for who is alone */
+    bool apart;           /* clients' files are elsewhere */
     pthread_mutex_t lock; /* over entries and fresh */
     eg_json *extra;
     ledger_entry *entries; /* [n_entries], the server's and then one a client */

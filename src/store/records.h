@@ -65,6 +65,10 @@ eg_status eg_records_release(eg_records *r, const char *name);
  * the one before if nothing was put. On failure all is as before, and it may be tried again. */
 eg_status eg_records_save(eg_records *r, eg_receipt *out);
 
+/* Brings to disk what a state has beyond an older one that is there (0: none): for an owner
+ * with no ledger beside it, before anybody hears of the version. */
+eg_status eg_records_sync(const char *dir, int64_t owner, const eg_receipt *at, int64_t older);
+
 /* The names of all records, in alphabetical order; borrowed until the next put. */
 size_t eg_records_n(const eg_records *r);
 const char *eg_records_name(const eg_records *r, size_t i); /* i < n */

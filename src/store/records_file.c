@@ -137,3 +137,24 @@ eg_status eg_records_file_bytes(const char *path, int64_t size, const eg_records
     }
     return status;
 }
+
+eg_status eg_records_fresh(const char *dir, int64_t owner, const eg_receipt *at, int64_t older,
+                           eg_status (*visit)(void *to, int64_t version), void *to)
+{
+    eg_records_head head;
+    char *path = malloc(eg_records_path_size(dir));
+    if (!path)
+        return eg_fail(EG_ENOMEM, "%s: no memory for a path", dir);
+    eg_records_path(dir, owner, at->version, path);
+    eg_status status = eg_records_file_head(path, owner, at, &head);
+    free(path);
+    if (status == EG_OK)
+        status = visit(to, at->version);
+    for (size_t i = 0; i < head.n_files && status == EG_OK; i++) {
+        int64_t version = head.files[i].version;
+        if (version > older && eg_records_head_refers(&head, version))
+            status = visit(to, version);
+    }
+    eg_records_head_fini(&head);
+    return status;
+}

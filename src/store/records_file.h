@@ -27,4 +27,10 @@ eg_status eg_records_file_head(const char *path, int64_t owner, const eg_receipt
 eg_status eg_records_file_bytes(const char *path, int64_t size, const eg_records_place *p,
                                 unsigned char **out);
 
+/* Visits the versions whose files a state has beyond those of an older one that is on disk: its
+ * own, and those in between that it refers to. What it refers to up to the older one, that one
+ * refers to as well: a record that did not change stays where it is. */
+eg_status eg_records_fresh(const char *dir, int64_t owner, const eg_receipt *at, int64_t older,
+                           eg_status (*visit)(void *to, int64_t version), void *to);
+
 #endif

@@ -8,6 +8,7 @@
 #ifndef EG_TRANSPORT_H
 #define EG_TRANSPORT_H
 
+#include <engram/remote.h>
 #include <engram/transport.h>
 
 #include "client/worker.h"
@@ -20,9 +21,11 @@ typedef struct eg_site {
     const eg_net *net;
     const eg_agreement *agreed;
     const char *store;
-    eg_cluster *cluster; /* of which this process is a rank; NULL: of none */
-    int n_workers;       /* how many clients may work at once in this process */
-    eg_worker *workers;  /* [n_workers] of this process, ready when the first exchange begins */
+    uint64_t seed;
+    eg_cluster *cluster;     /* of which this process is a rank; NULL: of none */
+    const eg_listen *listen; /* how devices reach the server; NULL: there are none */
+    int n_workers;           /* how many clients may work at once in this process */
+    eg_worker *workers; /* [n_workers] of this process, ready when the first exchange begins */
 } eg_site;
 
 /* One exchange. */
@@ -42,6 +45,8 @@ typedef struct eg_transport {
     eg_component component; /* without options */
     bool shares;            /* tests and the server's work go out as turns, as clients' do; else
                                the server's own workers have them */
+    bool apart;             /* clients' records are on machines of their own: the server cannot
+                               look at them, as it can elsewhere */
     /* Before there are threads; what is borrowed outlives it. */
     eg_status (*open)(void *self, const eg_site *site);
     /* Once the workers are ready, before the run's folder is touched; NULL: there is nothing to
@@ -52,7 +57,8 @@ typedef struct eg_transport {
     /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
      * is the error text), and the exchange goes on without it. A failure ends the run. */
     eg_status (*take)(void *self, int64_t i, eg_reply *out, bool *lost);
-    void (*end)(void *self); /* what comes later is refused */
+    void (*end)(void *self);    /* what comes later is refused */
+    void (*finish)(void *self); /* the run has come to its end; NULL: nobody need know */
     void (*close)(void *self);
 } eg_transport;
 

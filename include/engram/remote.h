@@ -1,0 +1,74 @@
+/* engram/remote.h - a server for devices on other machines, and the device's side.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The server carries out a run (eg_run_how.listen); every client is a device that joins it over
+ * HTTPS, keeps its records on its own disk, and sends answers alone. A device asks, the server
+ * never calls: it may sit behind any router. docs/devices.md has the protocol.
+ */
+#ifndef EG_PUBLIC_REMOTE_H
+#define EG_PUBLIC_REMOTE_H
+
+#include <engram/base.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a server listens. */
+typedef struct eg_listen {
+    const char *address;     /* "host:port"; port 0: any that is free */
+    const char *certificate; /* PEM files, with its key: TLS. NULL, NULL: without, which only */
+    const char *secret;      /* an address of this machine's loopback may have */
+    const char *keys;        /* a file with a key for each client, made if it is not there */
+    int64_t at_least;        /* devices that must be there before the first round; 0: all */
+    double patience; /* seconds without a word after which a device counts as gone; 0: 60 */
+    double deadline; /* seconds that an exchange may take, then it goes on without those who
+                        have not answered; 0: any number */
+    bool own_data;   /* devices train on data of their own, not on what the scenario deals them
+                        of data that all have */
+    bool mixed;      /* other programs and instruction sets than the server's may join, though
+                        bits then differ */
+    /* Now and then until at_least devices are there; false: it gives up. NULL: it waits. */
+    bool (*waits)(void *context, int64_t there, int64_t wanted);
+    void (*ready)(void *context, const char *url); /* it listens there; may be NULL */
+    void *context;
+} eg_listen;
+
+/* What a device does at the moment. */
+typedef struct eg_device_moment {
+    int64_t round, n_rounds; /* of its turn, from 1 */
+    const char *exchange;    /* "training", or a part's; NULL: it waits for its turn */
+    int64_t n_turns;         /* that it has answered */
+} eg_device_moment;
+
+typedef struct eg_join_how {
+    const char *url; /* "https://host:port" */
+    int64_t client;  /* which of the run's clients it is */
+    const char *key; /* a file with its key, or with the keys of all */
+    const char
+        *ca; /* a PEM file of who vouches for the server; NULL: those the system trusts */
+    const char *state;           /* the folder of its records; NULL: "engram-state" */
+    const char *data_dir;        /* NULL: ENGRAM_DATA */
+    const char *const *settings; /* [n_settings] "key=value" over the server's: the device's own
+                                    data; only with own_data */
+    size_t n_settings;
+    bool own_data;
+    double patience; /* seconds for which it tries to reach a server that is away; 0: 600 */
+    /* At each change, and every few seconds while it waits; false: it leaves. May be NULL. */
+    bool (*moment)(void *context, const eg_device_moment *m);
+    void (*say)(void *context, const char *sentence); /* what a person may want to know */
+    void *context;
+} eg_join_how;
+
+/* Takes the client's turns until the run is over (*n_turns: how many), or moment says leave.
+ * EG_EIO: the server is away for too long; EG_EINVAL: it lets this device in no more, and says
+ * why. Joining again goes on where it was. */
+eg_status eg_join(const eg_join_how *how, int64_t *n_turns);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

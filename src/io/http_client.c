@@ -1,0 +1,171 @@
+/* http_client.c - libcurl, the only file that uses it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "io/http_client.h"
+
+#include "io/http_server.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HTTP_URL = 1024, HTTP_CONNECT_SECONDS = 10, HTTP_STALL_SECONDS = 60 };
+
+struct eg_http_client {
+    CURL *curl;
+    struct curl_slist *headers;
+    char url[HTTP_URL], why[CURL_ERROR_SIZE];
+    /* The answer under way. */
+    unsigned char *bytes;
+    size_t n, cap, max;
+    bool too_long;
+};
+
+static void http_init_library(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static size_t http_write(char *from, size_t size, size_t n, void *to)
+{
+    eg_http_client *c = to;
+    n *= size;
+    if (n > c->max - c->n) {
+        c->too_long = true;
+        return 0;
+    }
+    if (n + 1 > c->cap - c->n) {
+        size_t cap = 2 * c->cap > c->n + n + 1 ? 2 * c->cap : c->n + n + 1;
+        unsigned char *more = realloc(c->bytes, cap);
+        if (!more)
+            return 0;
+        c->bytes = more;
+        c->cap = cap;
+    }
+    memcpy(c->bytes + c->n, from, n);
+    c->n += n;
+    c->bytes[c->n] = 0;
+    return n;
+}
+
+/* "https://[::1]:8443" has the host "::1". False: it is no such address. */
+static bool http_split(const char *url, bool *safe, char host[256])
+{
+    *safe = strncmp(url, "https://", 8) == 0;
+    if (!*safe && strncmp(url, "http://", 7) != 0)
+        return false;
+    const char *at = url + (*safe ? 8 : 7);
+    bool bracket = *at == '[';
+    at += bracket;
+    size_t n = strcspn(at, bracket ? "]" : ":/");
+    snprintf(host, 256, "%.*s", (int)(n < 255 ? n : 255), at);
+    return n > 0 && n < 255 && !strpbrk(url, " @?#");
+}
+
+static eg_status http_set(eg_http_client *c, const char *key, const char *ca, bool here)
+{
+    char header[512];
+    CURL *u = c->curl;
+    int n = snprintf(header, sizeof header, "Authorization: Bearer %s", key);
+    if (n >= (int)sizeof header || !(c->headers = curl_slist_append(NULL, header)))
+        return eg_fail(EG_EINVAL, "a key of %zu characters is too long", strlen(key));
+    struct curl_slist *more = curl_slist_append(c->headers, "Expect:"); /* no round trip more */
+    if (!more)
+        return eg_fail(EG_ENOMEM, "no memory for a connection");
+    curl_easy_setopt(u, CURLOPT_HTTPHEADER, c->headers);
+    curl_easy_setopt(u, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(u, CURLOPT_ERRORBUFFER, c->why);
+    curl_easy_setopt(u, CURLOPT_WRITEFUNCTION, http_write);
+    curl_easy_setopt(u, CURLOPT_WRITEDATA, c);
+    curl_easy_setopt(u, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(u, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_SECONDS);
+    curl_easy_setopt(u, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(u, CURLOPT_LOW_SPEED_TIME, (long)HTTP_STALL_SECONDS);
+    if (ca)
+        curl_easy_setopt(u, CURLOPT_CAINFO, ca);
+    if (here) /* no proxy leads to this machine */
+        curl_easy_setopt(u, CURLOPT_NOPROXY, "*");
+    return EG_OK;
+}
+
+eg_status eg_http_client_new(const char *url, const char *key, const char *ca,
+                             eg_http_client **out)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    eg_http_client *c;
+    bool safe;
+    char host[256];
+    *out = NULL;
+    if (!http_split(url, &safe, host) || strlen(url) > HTTP_URL / 2)
+        return eg_fail(EG_EINVAL, "'%.200s' is no address such as https://host:8443", url);
+    if (!safe && !eg_http_is_loopback(host))
+        return eg_fail(EG_EINVAL,
+                       "%.200s: without TLS the key would be sent for all to read; only "
+                       "https:// leads to other machines",
+                       url);
+    pthread_once(&once, http_init_library);
+    EG_TRY(eg_alloc(1, sizeof *c, &c));
+    snprintf(c->url, sizeof c->url, "%s", url);
+    for (size_t n = strlen(c->url); n > 0 && c->url[n - 1] == '/';)
+        c->url[--n] = 0;
+    eg_status s = (c->curl = curl_easy_init())
+                      ? http_set(c, key, ca, eg_http_is_loopback(host))
+                      : eg_fail(EG_ENOMEM, "no memory for a connection");
+    if (s == EG_OK)
+        *out = c;
+    else
+        eg_http_client_free(c);
+    return s;
+}
+
+void eg_http_client_free(eg_http_client *c)
+{
+    if (!c)
+        return;
+    curl_easy_cleanup(c->curl);
+    curl_slist_free_all(c->headers);
+    free(c->bytes);
+    free(c);
+}
+
+/* Of a call that had no answer: whether another try may have one. */
+static eg_status http_failed(const eg_http_client *c, CURLcode wrong)
+{
+    if (c->too_long)
+        return eg_fail(EG_EFORMAT, "%s: an answer has more than %zu bytes", c->url, c->max);
+    bool stranger = wrong == CURLE_PEER_FAILED_VERIFICATION ||
+                    wrong == CURLE_SSL_CACERT_BADFILE || wrong == CURLE_URL_MALFORMAT ||
+                    wrong == CURLE_SSL_ISSUER_ERROR;
+    return eg_fail(stranger ? EG_EINVAL : EG_EIO, "%s: %s", c->url,
+                   *c->why ? c->why : curl_easy_strerror(wrong));
+}
+
+eg_status eg_http_client_call(eg_http_client *c, const eg_http_call *call, eg_http_reply *out)
+{
+    char url[2 * HTTP_URL];
+    bool posts = strcmp(call->method, "POST") == 0;
+    long code = 0;
+    *out = (eg_http_reply){0};
+    snprintf(url, sizeof url, "%s%s", c->url, call->path);
+    c->n = 0, c->max = call->max, c->too_long = false, *c->why = 0;
+    if (posts) {
+        curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, call->n_body ? call->body : "");
+        curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->n_body);
+    } else {
+        curl_easy_setopt(c->curl, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(c->curl, CURLOPT_URL, url);
+    CURLcode wrong = curl_easy_perform(c->curl);
+    if (wrong != CURLE_OK)
+        return http_failed(c, wrong);
+    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
+    *out = (eg_http_reply){.code = (int)code, .bytes = c->bytes, .n = c->n};
+    if (!out->bytes)
+        EG_TRY(eg_alloc(1, 1, &out->bytes));
+    c->bytes = NULL;
+    c->n = c->cap = 0;
+    return EG_OK;
+}

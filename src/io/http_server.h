@@ -1,0 +1,63 @@
+/* http_server.h - a small HTTP server, over TLS or not: every request goes to one function.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The function is called on the server's own thread and must be quick. It may have a request
+ * wait; then it is asked again when the request's client is woken, and once more when it has
+ * waited for long. Any thread may wake.
+ */
+#ifndef EG_HTTP_SERVER_H
+#define EG_HTTP_SERVER_H
+
+#include "base/base.h"
+
+#include <time.h>
+
+typedef struct eg_http_server eg_http_server;
+typedef struct eg_http_page eg_http_page; /* bytes that several answers may share */
+
+typedef struct eg_http_request {
+    const char *method, *path; /* the path without what follows a question mark */
+    const char *key;           /* behind "Authorization: Bearer "; "": there is none */
+    int64_t client, number;    /* of "?client=3&number=7"; -1: not there, or no number */
+    const void *body;          /* [n_body]; NULL: there is none */
+    size_t n_body;
+    bool begins; /* only the head has come: answering now refuses the body */
+    bool late;   /* it has waited for long: it must be answered */
+} eg_http_request;
+
+typedef struct eg_http_answer {
+    int code;           /* 0: it waits, or, of one that begins, its body may come */
+    char text[512];     /* a sentence; not used if there is a page */
+    eg_http_page *page; /* taken over; NULL: there is none */
+} eg_http_answer;
+
+typedef struct eg_http_listen {
+    const char *host, *port;          /* a name or an address; port "0": any that is free */
+    const char *certificate, *secret; /* PEM texts; NULL: without TLS */
+    size_t max_body;                  /* longer ones are refused */
+    double wait;                      /* seconds after which a request is late */
+    void (*handle)(void *context, const eg_http_request *r, eg_http_answer *out);
+    void *context;
+} eg_http_listen;
+
+/* Listens, and answers from here on. EG_EIO: it cannot, "... is in use". What the handles are
+ * borrowed until it is freed. */
+eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out);
+void eg_http_server_free(eg_http_server *s); /* NULL is fine; those who wait are late first */
+
+int eg_http_server_port(const eg_http_server *s);
+void eg_http_server_wake(eg_http_server *s, int64_t client); /* -1: all clients */
+
+/* A page of bytes, which are taken over even on failure; free() ends them. Every answer takes
+ * one hold of the page; eg_http_page_hold gives one more. */
+eg_status eg_http_page_new(unsigned char *take, size_t n, eg_http_page **out);
+eg_http_page *eg_http_page_hold(eg_http_page *p);
+void eg_http_page_drop(eg_http_page *p); /* NULL is fine */
+
+/* The moment so many seconds from now, as pthread_cond_timedwait wants it. */
+void eg_http_soon(double seconds, struct timespec *out);
+
+/* Whether a host's name or address is this machine's own loopback. */
+bool eg_http_is_loopback(const char *host);
+
+#endif

@@ -1,0 +1,250 @@
+/* http_test.c - the server and the client of HTTP, one against the other.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "io/http_client.h"
+#include "io/http_server.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { MAX_BODY = 1 << 20 };
+
+/* What the server saw last, and what it is to say. */
+static struct {
+    pthread_mutex_t lock;
+    char path[64], key[64];
+    int64_t client, number;
+    size_t n_body;
+    bool released, late;
+    int n_asked;
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static eg_http_server *server;
+static char url[64];
+
+static void say(eg_http_answer *out, int code, const char *text)
+{
+    out->code = code;
+    snprintf(out->text, sizeof out->text, "%s", text);
+}
+
+static void answer_page(eg_http_answer *out)
+{
+    unsigned char *bytes = malloc(3);
+    assert_non_null(bytes);
+    memcpy(bytes, "a\0b", 3);
+    if (eg_http_page_new(bytes, 3, &out->page) == EG_OK)
+        out->code = 200;
+}
+
+static void handle(void *context, const eg_http_request *r, eg_http_answer *out)
+{
+    (void)context;
+    pthread_mutex_lock(&seen.lock);
+    if (r->begins) {
+        if (strcmp(r->path, "/closed") == 0)
+            say(out, 401, "not you");
+    } else {
+        snprintf(seen.path, sizeof seen.path, "%s", r->path);
+        snprintf(seen.key, sizeof seen.key, "%s", r->key);
+        seen.client = r->client, seen.number = r->number, seen.n_body = r->n_body;
+        seen.late = r->late;
+        seen.n_asked++;
+        if (strcmp(r->path, "/wait") != 0)
+            strcmp(r->path, "/page") == 0 ? answer_page(out) : say(out, 200, "hello");
+        else if (seen.released || r->late)
+            say(out, seen.released ? 200 : 204, seen.released ? "at last" : "");
+    }
+    pthread_mutex_unlock(&seen.lock);
+}
+
+static int open_server(void **state)
+{
+    (void)state;
+    assert_ok(eg_http_server_new(&(eg_http_listen){.host = "127.0.0.1",
+                                                   .port = "0",
+                                                   .max_body = MAX_BODY,
+                                                   .wait = 0.5,
+                                                   .handle = handle},
+                                 &server));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/", eg_http_server_port(server));
+    return 0;
+}
+
+static int close_server(void **state)
+{
+    (void)state;
+    eg_http_server_free(server);
+    return 0;
+}
+
+static eg_http_client *client(void)
+{
+    eg_http_client *c;
+    assert_ok(eg_http_client_new(url, "secret", NULL, &c));
+    return c;
+}
+
+static eg_http_reply call(eg_http_client *c, const char *method, const char *path,
+                          const void *body, size_t n)
+{
+    eg_http_reply reply;
+    assert_ok(eg_http_client_call(
+        c,
+        &(eg_http_call){.method = method, .path = path, .body = body, .n_body = n, .max = 4096},
+        &reply));
+    return reply;
+}
+
+static void test_a_request_reaches_the_function_and_its_answer_comes_back(void **state)
+{
+    (void)state;
+    eg_http_client *c = client();
+    eg_http_reply r = call(c, "GET", "/x?client=3&number=70000000000", NULL, 0);
+    assert_int_equal(r.code, 200);
+    assert_string_equal((char *)r.bytes, "hello");
+    free(r.bytes);
+    assert_string_equal(seen.path, "/x");
+    assert_string_equal(seen.key, "secret");
+    assert_int_equal(seen.client, 3);
+    assert_true(seen.number == 70000000000);
+    r = call(c, "GET", "/x?client=-1&number=7x", NULL, 0);
+    free(r.bytes);
+    assert_int_equal(seen.client, -1);
+    assert_true(seen.number == -1);
+    eg_http_client_free(c);
+}
+
+static void test_bodies_and_pages_may_hold_any_bytes(void **state)
+{
+    (void)state;
+    static char body[300000];
+    eg_http_client *c = client();
+    eg_http_reply r = call(c, "POST", "/x", body, sizeof body);
+    free(r.bytes);
+    assert_int_equal(seen.n_body, sizeof body);
+    r = call(c, "GET", "/page", NULL, 0);
+    assert_int_equal(r.n, 3);
+    assert_memory_equal(r.bytes, "a\0b", 3);
+    free(r.bytes);
+    eg_http_client_free(c);
+}
+
+static void test_what_is_too_long_or_refused_is_not_taken(void **state)
+{
+    (void)state;
+    char *body = calloc(1, MAX_BODY + 1);
+    eg_http_client *c = client();
+    eg_http_reply r = call(c, "POST", "/x", body, MAX_BODY + 1);
+    assert_int_equal(r.code, 413);
+    free(r.bytes);
+    int asked = seen.n_asked;
+    r = call(c, "POST", "/closed", body, 1000);
+    assert_int_equal(r.code, 401);
+    free(r.bytes);
+    assert_int_equal(seen.n_asked, asked);
+    eg_http_reply none;
+    assert_fails(
+        eg_http_client_call(c, &(eg_http_call){.method = "GET", .path = "/x", .max = 2}, &none),
+        EG_EFORMAT, "more than 2 bytes");
+    eg_http_client_free(c);
+    free(body);
+}
+
+static void *release(void *context)
+{
+    (void)context;
+    nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+    eg_http_server_wake(server, 4); /* another client's */
+    pthread_mutex_lock(&seen.lock);
+    seen.released = true;
+    pthread_mutex_unlock(&seen.lock);
+    eg_http_server_wake(server, 5);
+    return NULL;
+}
+
+static void test_a_request_waits_until_it_is_woken_or_late(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    eg_http_client *c = client();
+    assert_int_equal(pthread_create(&thread, NULL, release, NULL), 0);
+    eg_http_reply r = call(c, "GET", "/wait?client=5", NULL, 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(r.code, 200);
+    assert_string_equal((char *)r.bytes, "at last");
+    free(r.bytes);
+    seen.released = false;
+    r = call(c, "GET", "/wait?client=5", NULL, 0);
+    assert_int_equal(r.code, 204);
+    assert_true(seen.late);
+    free(r.bytes);
+    eg_http_client_free(c);
+}
+
+static void *wait_for_it(void *context)
+{
+    eg_http_client *c = client();
+    eg_http_reply r = call(c, "GET", "/wait?client=6", NULL, 0);
+    *(int *)context = r.code;
+    free(r.bytes);
+    eg_http_client_free(c);
+    return NULL;
+}
+
+static void test_a_server_that_closes_lets_those_go_who_wait(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int code = 0;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_it, &code), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+    eg_http_server_free(server);
+    pthread_join(thread, NULL);
+    assert_int_equal(code, 204);
+    eg_http_client *c = client();
+    eg_http_reply none;
+    assert_fails(
+        eg_http_client_call(c, &(eg_http_call){.method = "GET", .path = "/x", .max = 2}, &none),
+        EG_EIO, "127.0.0.1");
+    eg_http_client_free(c);
+    open_server(NULL);
+}
+
+static void test_addresses_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    eg_http_client *c;
+    eg_http_server *s;
+    static const char *const wrong[] = {"localhost:80", "ftp://localhost", "http://",
+                                        "https://me@there", "https://a b"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_fails(eg_http_client_new(wrong[i], "k", NULL, &c), EG_EINVAL, "is no address");
+    assert_fails(eg_http_client_new("http://192.0.2.1", "k", NULL, &c), EG_EINVAL,
+                 "for all to");
+    assert_fails(eg_http_client_new("http://127.0.0.1.example.com", "k", NULL, &c), EG_EINVAL,
+                 "for all to");
+    char port[8];
+    snprintf(port, sizeof port, "%d", eg_http_server_port(server));
+    assert_fails(eg_http_server_new(&(eg_http_listen){.host = "127.0.0.1", .port = port}, &s),
+                 EG_EIO, "cannot listen");
+    assert_fails(
+        eg_http_server_new(&(eg_http_listen){.host = "no.such.host.invalid", .port = "0"}, &s),
+        EG_EINVAL, "cannot listen");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_request_reaches_the_function_and_its_answer_comes_back),
+        cmocka_unit_test(test_bodies_and_pages_may_hold_any_bytes),
+        cmocka_unit_test(test_what_is_too_long_or_refused_is_not_taken),
+        cmocka_unit_test(test_a_request_waits_until_it_is_woken_or_late),
+        cmocka_unit_test(test_a_server_that_closes_lets_those_go_who_wait),
+        cmocka_unit_test(test_addresses_that_cannot_be_are_refused),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}
