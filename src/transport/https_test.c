@@ -50,7 +50,7 @@ static const struct {
     [JUNK] = {400, "was not heard of"},  [CUT] = {400, "was not heard of"},
     [OTHER] = {400, "was not heard of"}, [STRANGER] = {200, "not asked"},
     [NOT_FINITE] = {200, "NaN"},         [EMPTY] = {200, "left something out"},
-    [RECEIPT] = {200, "a receipt"},      [FAILED] = {200, "no disk"},
+    [RECEIPT] = {200, "no receipt can say"},      [FAILED] = {200, "no disk"},
     [SILENT] = {0, "was not heard of"},  [SLOW] = {409, "did not answer within"},
 };
 
