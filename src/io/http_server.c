@@ -18,7 +18,12 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { HTTP_IDLE_SECONDS = 30, HTTP_KEY = 256, HTTP_CONNECTIONS = 65536 };
+enum {
+    HTTP_IDLE_SECONDS = 30,
+    HTTP_KEY = 256,
+    HTTP_CONNECTIONS = 65536,
+    HTTP_SETTLE_SECONDS = 2
+};
 
 struct eg_http_page {
     struct MHD_Response *response;
@@ -47,9 +52,10 @@ struct eg_http_server {
     pthread_t warden;
     bool watched; /* the warden runs */
     pthread_mutex_t lock;
-    pthread_cond_t leaves;
-    uint64_t n_wakes; /* so that a wake between asking and waiting is not missed */
+    pthread_cond_t leaves; /* the server closes, or a request is done */
+    uint64_t n_wakes;      /* so that a wake between asking and waiting is not missed */
     bool closing;
+    int64_t n_calls; /* requests whose answers are not sent yet */
     http_call *suspended;
 };
 
@@ -222,6 +228,14 @@ static enum MHD_Result http_refuse(struct MHD_Connection *c, int code, const cha
     return http_send(c, &a);
 }
 
+static void http_count(eg_http_server *s, int change)
+{
+    pthread_mutex_lock(&s->lock);
+    s->n_calls += change;
+    pthread_cond_broadcast(&s->leaves);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* The library's call: once for the head, for each piece of the body, and at the end; again for
  * one that waited. */
 static enum MHD_Result http_access(void *self, struct MHD_Connection *c, const char *url,
@@ -234,6 +248,8 @@ static enum MHD_Result http_access(void *self, struct MHD_Connection *c, const c
     (void)version;
     if (begins && !(call = *own = http_call_new(c)))
         return MHD_NO;
+    if (begins)
+        http_count(s, 1);
     if (!begins && *n_upload > 0) {
         call->too_long |= !http_add_body(call, s->how.max_body, upload, *n_upload);
         *n_upload = 0;
@@ -260,12 +276,13 @@ static enum MHD_Result http_access(void *self, struct MHD_Connection *c, const c
 static void http_completed(void *self, struct MHD_Connection *c, void **own,
                            enum MHD_RequestTerminationCode how)
 {
+    eg_http_server *s = self;
     http_call *call = *own; /* one that is suspended is not completed */
-    (void)self;
     (void)c;
     (void)how;
     if (!call)
         return;
+    http_count(s, -1);
     free(call->body);
     free(call);
     *own = NULL;
@@ -329,7 +346,7 @@ static eg_status http_start(eg_http_server *s, const struct sockaddr *at)
     errno = 0;
     s->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, http_access, s, MHD_OPTION_EXTERNAL_LOGGER, http_log, s,
-        MHD_OPTION_NOTIFY_COMPLETED, http_completed, NULL, MHD_OPTION_SOCK_ADDR, at,
+        MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_SOCK_ADDR, at,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_SECONDS, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)HTTP_CONNECTIONS, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!s->daemon)
@@ -376,16 +393,28 @@ eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out)
     return status;
 }
 
+/* Waits until the last answers are sent, if that does not take long. */
+static void http_settle(eg_http_server *s)
+{
+    struct timespec late;
+    eg_http_soon(HTTP_SETTLE_SECONDS, &late);
+    pthread_mutex_lock(&s->lock);
+    while (s->n_calls > 0 && pthread_cond_timedwait(&s->leaves, &s->lock, &late) == 0)
+        continue;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void eg_http_server_free(eg_http_server *s)
 {
     if (!s)
         return;
     pthread_mutex_lock(&s->lock);
     s->closing = true;
-    pthread_cond_signal(&s->leaves);
+    pthread_cond_broadcast(&s->leaves);
     pthread_mutex_unlock(&s->lock);
     if (s->watched)
         pthread_join(s->warden, NULL);
+    http_settle(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);
     pthread_cond_destroy(&s->leaves);

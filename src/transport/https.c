@@ -21,7 +21,13 @@
 
 /* Turns under way or answered and not yet taken: of those for which each client is sent much of
  * its own, and of others. Seconds for which a server that is done waits until devices know. */
-enum { HTTPS_LARGE = 8, HTTPS_WINDOW = 64, HTTPS_LINGER = 10, HTTPS_WAIT = 25, HTTPS_PEM = 1 << 20 };
+enum {
+    HTTPS_LARGE = 8,
+    HTTPS_WINDOW = 64,
+    HTTPS_LINGER = 10,
+    HTTPS_WAIT = 25,
+    HTTPS_PEM = 1 << 20
+};
 
 /* The longest answer that is heard: models, and generators, which may be larger than a small
  * network. */
@@ -277,7 +283,9 @@ static bool https_is_lost(const eg_https *h, const eg_https_piece *p)
 {
     const eg_https_device *d = &h->devices[p->turn.id];
     double now = eg_seconds(), patience = eg_https_patience(h);
-    if (!d->met)
+    if (*p->flaw)
+        eg_fail(EG_EFORMAT, "%s", p->flaw);
+    else if (!d->met)
         eg_fail(EG_EIO, "its device is not there");
     else if (now - d->heard > patience)
         eg_fail(EG_EIO, "its device was not heard of for %.0f seconds", patience);

@@ -32,6 +32,7 @@ typedef struct eg_https_piece {
     eg_turn turn;
     eg_http_page *ask;  /* the turn as bytes: a device that starts anew asks for it again */
     eg_message *answer; /* NULL: not there yet */
+    char flaw[256];     /* why what came is no answer; "": nothing such came */
 } eg_https_piece;
 
 typedef struct eg_https {

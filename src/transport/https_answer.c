@@ -37,13 +37,18 @@ static void answer_page(eg_http_answer *out, eg_http_page *page)
     out->page = eg_http_page_hold(page);
 }
 
+/* Whether somebody still waits for the answer of a device. */
+static bool answer_is_open(const eg_https *h, const eg_https_device *d)
+{
+    return h->job && d->piece >= 0 && !h->pieces[d->piece].answer && !*h->pieces[d->piece].flaw;
+}
+
 /* The piece that a device has and that this number names; NULL: there is none such. */
 static eg_https_piece *answer_find(eg_https *h, const eg_http_request *r)
 {
-    int64_t i = h->devices[r->client].piece;
-    bool is = h->job && i >= 0 && h->exchange * EG_HTTPS_PIECES + i == r->number &&
-              !h->pieces[i].answer;
-    return is ? &h->pieces[i] : NULL;
+    const eg_https_device *d = &h->devices[r->client];
+    bool is = answer_is_open(h, d) && h->exchange * EG_HTTPS_PIECES + d->piece == r->number;
+    return is ? &h->pieces[d->piece] : NULL;
 }
 
 static void answer_run(eg_https *h, const eg_http_request *r, eg_http_answer *out)
@@ -83,7 +88,7 @@ static void answer_turn(eg_https *h, const eg_http_request *r, eg_http_answer *o
         answer_say(out, 410, "the run is over");
     } else if (!d->met) {
         answer_say(out, 428, "say hello first");
-    } else if (h->job && d->piece >= 0 && !h->pieces[d->piece].answer) {
+    } else if (answer_is_open(h, d)) {
         answer_page(out, h->pieces[d->piece].ask);
     } else if (r->late) {
         answer_say(out, 204, "%s", "");
@@ -130,6 +135,10 @@ static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *
     if (s != EG_OK) {
         free(m);
         answer_say(out, s == EG_ENOMEM ? 503 : 400, "%s", eg_error());
+        if (s != EG_ENOMEM) /* the run need not wait for more of this */
+            snprintf(p->flaw, sizeof p->flaw, "it answered with what is no answer: %s",
+                     eg_error());
+        pthread_cond_broadcast(&h->changed);
         return;
     }
     p->answer = m;
