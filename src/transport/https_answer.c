@@ -37,10 +37,12 @@ static void answer_page(eg_http_answer *out, eg_http_page *page)
     out->page = eg_http_page_hold(page);
 }
 
-/* Whether somebody still waits for the answer of a device. */
+/* Whether somebody still waits for the answer of a device. One that has not said hello to this
+ * process may answer a turn that an earlier one gave it under the same number. */
 static bool answer_is_open(const eg_https *h, const eg_https_device *d)
 {
-    return h->job && d->piece >= 0 && !h->pieces[d->piece].answer && !*h->pieces[d->piece].flaw;
+    return h->job && d->met && d->piece >= 0 && !h->pieces[d->piece].answer &&
+           !*h->pieces[d->piece].flaw;
 }
 
 /* The piece that a device has and that this number names; NULL: there is none such. */

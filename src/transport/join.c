@@ -7,6 +7,7 @@
  * that it is still there. A server that is away is asked again and again, for a while.
  */
 #include "transport/https.h"
+#include "transport/pulse.h"
 
 #include "experiment/equip.h"
 #include "io/disk.h"
@@ -20,20 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { JOIN_PATH = 1024, JOIN_ROUTE = 128, JOIN_MAX_TEXT = 1 << 24, JOIN_BEATS = 4 };
+enum { JOIN_PATH = 1024, JOIN_ROUTE = 128, JOIN_BEATS = 4 };
 #define JOIN_MAX_BYTES ((size_t)1 << 36)
-
-/* The thread that says that the device is still at work. */
-typedef struct join_pulse {
-    eg_http_client *server;
-    pthread_t thread;
-    bool runs;
-    double every; /* seconds */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int64_t client, number; /* of the turn; number -1: it does not work */
-    bool ends;
-} join_pulse;
 
 typedef struct join {
     const eg_join_how *how;
@@ -54,24 +43,30 @@ typedef struct join {
     int64_t down_of; /* number of its exchange; 0: none */
     int64_t n_turns;
     bool met, over, left;
-    double away; /* since when the server is; 0: it is not */
-    join_pulse pulse;
+    double away;     /* since when the server is; 0: it is not */
+    eg_pulse *pulse; /* says that it is still at work */
 } join;
 
+/* What is asked of the server. */
+typedef struct join_request {
+    const char *method, *what;
+    int64_t number; /* of a turn, or of an exchange */
+    const void *body;
+    size_t n_body;
+} join_request;
+
 /* One call; the answer's bytes are *out's, which free() ends. */
-static eg_status join_call(join *j, const char *method, const char *what, int64_t number,
-                           const void *body, size_t n_body, eg_http_reply *out)
+static eg_status join_call(join *j, const join_request *r, eg_http_reply *out)
 {
     char path[JOIN_ROUTE];
-    snprintf(path, sizeof path, EG_HTTPS_ROOT "/%s?client=%lld&number=%lld", what,
-             (long long)j->how->client, (long long)number);
-    return eg_http_client_call(j->server,
-                               &(eg_http_call){.method = method,
-                                               .path = path,
-                                               .body = body,
-                                               .n_body = n_body,
-                                               .max = JOIN_MAX_BYTES},
-                               out);
+    snprintf(path, sizeof path, EG_HTTPS_ROOT "/%s?client=%lld&number=%lld", r->what,
+             (long long)j->how->client, (long long)r->number);
+    const eg_http_call call = {.method = r->method,
+                               .path = path,
+                               .body = r->body,
+                               .n_body = r->n_body,
+                               .max = JOIN_MAX_BYTES};
+    return eg_http_client_call(j->server, &call, out);
 }
 
 static void join_say(const join *j, const char *sentence)
@@ -135,12 +130,11 @@ static void join_is_back(join *j)
 }
 
 /* The same, again and again while the server is away. */
-static eg_status join_ask(join *j, const char *method, const char *what, int64_t number,
-                          const void *body, size_t n_body, eg_http_reply *out)
+static eg_status join_ask(join *j, const join_request *r, eg_http_reply *out)
 {
     eg_status s;
     do {
-        s = join_call(j, method, what, number, body, n_body, out);
+        s = join_call(j, r, out);
         if (s == EG_OK && out->code >= 500) {
             s = join_refused(out);
             free(out->bytes);
@@ -148,7 +142,7 @@ static eg_status join_ask(join *j, const char *method, const char *what, int64_t
     } while (s != EG_OK && join_again(j, s));
     if (s == EG_OK)
         join_is_back(j);
-    return j->left ? eg_fail(EG_EIO, "the device left") : s;
+    return s;
 }
 
 /* The run, as the server has it. */
@@ -211,11 +205,8 @@ static eg_status join_learn(join *j)
 {
     eg_http_reply reply;
     eg_json *json;
-    EG_TRY(join_ask(j, "GET", "run", 0, NULL, 0, &reply));
-    eg_status s = reply.code == 200 ? EG_OK
-                  : reply.n > JOIN_MAX_TEXT
-                      ? eg_fail(EG_EFORMAT, "the server's welcome is long")
-                      : join_refused(&reply);
+    EG_TRY(join_ask(j, &(join_request){.method = "GET", .what = "run"}, &reply));
+    eg_status s = reply.code == 200 ? EG_OK : join_refused(&reply);
     if (s == EG_OK)
         s = eg_blame(eg_json_parse(reply.bytes, reply.n, &json), "the server's welcome");
     free(reply.bytes);
@@ -249,7 +240,8 @@ static eg_status join_open(join *j)
     return eg_hello_fill(&j->feed, j->net, j->how->own_data, &j->mine);
 }
 
-/* Says what it has; the server takes it or says why not. */
+/* Says what it has; the server takes it or says why not. It may be another process than the one
+ * that was asked before, which counts exchanges anew: what is kept of the last is not its. */
 static eg_status join_greet(join *j)
 {
     eg_http_reply reply;
@@ -263,91 +255,59 @@ static eg_status join_greet(join *j)
         s = eg_json_print(json, 0, &text, &n);
     eg_json_free(json);
     if (s == EG_OK)
-        s = join_ask(j, "POST", "hello", 0, text, n, &reply);
+        s = join_ask(
+            j, &(join_request){.method = "POST", .what = "hello", .body = text, .n_body = n},
+            &reply);
     free(text);
     EG_TRY(s);
     if (reply.code != 200)
         s = join_refused(&reply);
     free(reply.bytes);
+    eg_bundle_free(j->down);
+    j->down = NULL;
     j->met = s == EG_OK;
     return s;
 }
 
-/* The thread beside the work. */
-static void *join_beat(void *self)
-{
-    join_pulse *p = self;
-    pthread_mutex_lock(&p->lock);
-    while (!p->ends) {
-        struct timespec then;
-        eg_http_soon(p->every, &then);
-        pthread_cond_timedwait(&p->changed, &p->lock, &then);
-        if (p->ends || p->number < 0)
-            continue;
-        char path[JOIN_ROUTE];
-        eg_http_reply reply;
-        snprintf(path, sizeof path, EG_HTTPS_ROOT "/alive?client=%lld&number=%lld",
-                 (long long)p->client, (long long)p->number);
-        pthread_mutex_unlock(&p->lock);
-        if (eg_http_client_call(p->server,
-                                &(eg_http_call){.method = "POST", .path = path, .max = 4096},
-                                &reply) == EG_OK)
-            free(reply.bytes); /* work that nobody wants any more is done all the same */
-        pthread_mutex_lock(&p->lock);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
-}
-
 static eg_status join_open_pulse(join *j)
 {
-    join_pulse *p = &j->pulse;
-    p->client = j->how->client, p->number = -1;
-    p->every = j->patience / JOIN_BEATS;
-    EG_TRY(eg_http_client_new(j->how->url, j->key, j->how->ca, &p->server));
-    if (pthread_create(&p->thread, NULL, join_beat, p) != 0)
-        return eg_fail(EG_ENOMEM, "no thread for the device");
-    p->runs = true;
-    return EG_OK;
+    eg_http_client *server;
+    EG_TRY(eg_http_client_new(j->how->url, j->key, j->how->ca, &server));
+    return eg_pulse_new(server, j->how->client, j->patience / JOIN_BEATS, &j->pulse);
 }
 
-static void join_pulse_set(join_pulse *p, int64_t number, bool ends)
+/* Takes a download out of its bytes. */
+static eg_status join_keep_download(join *j, int64_t of, const eg_http_reply *from)
 {
-    pthread_mutex_lock(&p->lock);
-    p->number = number;
-    p->ends = ends;
-    if (ends)
-        pthread_cond_signal(&p->changed);
-    pthread_mutex_unlock(&p->lock);
+    eg_message *m;
+    EG_TRY(eg_alloc(1, sizeof *m, &m));
+    eg_status s = eg_message_unpack(from->bytes, from->n, 0, m);
+    if (s == EG_OK && (m->head.kind != EG_MESSAGE_DOWNLOAD || !m->bundles[0]))
+        s = eg_fail(EG_EFORMAT, "what the server sends is no download");
+    if (s == EG_OK) {
+        eg_bundle_free(j->down);
+        j->down = m->bundles[0];
+        j->down_of = of;
+        m->bundles[0] = NULL;
+    }
+    eg_message_fini(m);
+    free(m);
+    return s;
 }
 
 /* What all clients of the turn's exchange are sent. *gone: the exchange is over. */
 static eg_status join_download(join *j, int64_t of, bool *gone)
 {
     eg_http_reply reply;
-    eg_message *m;
     *gone = false;
     if (j->down && j->down_of == of)
         return EG_OK;
-    EG_TRY(join_ask(j, "GET", "download", of, NULL, 0, &reply));
+    EG_TRY(join_ask(j, &(join_request){.method = "GET", .what = "download", .number = of},
+                    &reply));
     *gone = reply.code == 409;
-    eg_status s = reply.code == 200 || *gone ? EG_OK : join_refused(&reply);
-    if (s == EG_OK && !*gone) {
-        s = eg_alloc(1, sizeof *m, &m);
-        if (s == EG_OK)
-            s = eg_message_unpack(reply.bytes, reply.n, 0, m);
-        if (s == EG_OK && m->head.kind == EG_MESSAGE_DOWNLOAD && m->bundles[0]) {
-            eg_bundle_free(j->down);
-            j->down = m->bundles[0];
-            j->down_of = of;
-            m->bundles[0] = NULL;
-        } else if (s == EG_OK) {
-            s = eg_fail(EG_EFORMAT, "what the server sends is no download");
-        }
-        if (s == EG_OK)
-            eg_message_fini(m);
-        free(m);
-    }
+    eg_status s = reply.code == 200 ? join_keep_download(j, of, &reply)
+                  : *gone           ? EG_OK
+                                    : join_refused(&reply);
     free(reply.bytes);
     return s;
 }
@@ -387,15 +347,16 @@ static eg_status join_answer(join *j, eg_message *m)
     turn.down = m->bundles[0] ? m->bundles[0] : j->down;
     if (!join_moment(j, &turn))
         return EG_OK;
-    join_pulse_set(&j->pulse, m->head.number, false);
+    eg_pulse_set(j->pulse, m->head.number);
     eg_status s = join_work(j, &turn, &reply);
     if (s != EG_OK)
         join_say(j, eg_error());
     s = eg_message_answer(m, s, &reply, join_put, &out);
     eg_reply_fini(&reply);
     if (s == EG_OK)
-        s = join_ask(j, "POST", "reply", m->head.number, out.bytes, out.n, &heard);
-    join_pulse_set(&j->pulse, -1, false);
+        s = join_ask(j, &(join_request){"POST", "reply", m->head.number, out.bytes, out.n},
+                     &heard);
+    eg_pulse_set(j->pulse, -1);
     free(out.bytes);
     EG_TRY(s);
     s = heard.code == 200 || heard.code == 409 ? EG_OK : join_refused(&heard);
@@ -429,7 +390,7 @@ static eg_status join_turn(join *j)
     eg_http_reply reply;
     if (!j->met)
         EG_TRY(join_greet(j));
-    EG_TRY(join_ask(j, "GET", "turn", 0, NULL, 0, &reply));
+    EG_TRY(join_ask(j, &(join_request){.method = "GET", .what = "turn"}, &reply));
     eg_status s = EG_OK;
     if (reply.code == 200)
         s = join_take(j, &reply);
@@ -458,13 +419,7 @@ static eg_status join_all(join *j)
 
 static void join_close(join *j)
 {
-    if (j->pulse.runs) {
-        join_pulse_set(&j->pulse, -1, true);
-        pthread_join(j->pulse.thread, NULL);
-    }
-    eg_http_client_free(j->pulse.server);
-    pthread_cond_destroy(&j->pulse.changed);
-    pthread_mutex_destroy(&j->pulse.lock);
+    eg_pulse_free(j->pulse);
     eg_bundle_free(j->down);
     if (j->worker_open)
         eg_worker_close(&j->worker);
@@ -486,8 +441,6 @@ eg_status eg_join(const eg_join_how *how, int64_t *n_turns)
     EG_TRY(eg_alloc(1, sizeof *j, &j));
     j->how = how;
     j->lock = -1;
-    pthread_mutex_init(&j->pulse.lock, NULL);
-    pthread_cond_init(&j->pulse.changed, NULL);
     eg_status s = join_all(j);
     *n_turns = j->n_turns;
     if (j->left)
