@@ -229,24 +229,30 @@ static void test_rounds_to_best_add_up_over_tasks(void **state)
     eg_record_free(r);
 }
 
-/* A model that learns the first task and never changes again needs no rounds for the second:
- * tested after every round, at its end alone, or on parts of the test set after every round. */
+/* Six rounds of two tasks, in which the model changes in the second round alone. way: it is
+ * tested after every round, at the ends of tasks alone, or after every round on parts of the
+ * test set. */
+static void enter_rounds(eg_record *r, int way)
+{
+    for (int i = 0; i <= 6; i++) {
+        bool ends = i == 3 || i == 6, whole = way != 2 || ends || i == 0;
+        if (way == 1 && !ends && i > 0)
+            continue;
+        assert_ok(eg_record_add(r, i, i == 0 ? 0 : i <= 3 ? 1 : 2, ends));
+        eg_record_enter(r, SERVER, 0, i < 2 ? 10 : 80 + !whole, 100);
+        eg_record_enter(r, SERVER, 1, i < 2 ? 12 : 20 + !whole, 100);
+        if (whole)
+            eg_record_set_whole(r);
+    }
+}
+
 static void test_a_model_that_stays_needs_no_rounds(void **state)
 {
     (void)state;
     for (int way = 0; way < 3; way++) {
         eg_record *r;
         assert_ok(eg_record_new(0, 2, &r));
-        for (int i = 0; i <= 6; i++) {
-            bool ends = i == 3 || i == 6, whole = way != 2 || ends || i == 0;
-            if (way == 1 && !ends && i > 0)
-                continue;
-            assert_ok(eg_record_add(r, i, i == 0 ? 0 : i <= 3 ? 1 : 2, ends));
-            eg_record_enter(r, SERVER, 0, i < 2 ? 10 : 80 + !whole, 100);
-            eg_record_enter(r, SERVER, 1, i < 2 ? 12 : 20 + !whole, 100);
-            if (whole)
-                eg_record_set_whole(r);
-        }
+        enter_rounds(r, way);
         assert_near(value("rounds_to_best", r, SERVER), way == 1 ? 3 : 2, 1e-12);
         /* A single change, of any task, is one. */
         assert_ok(eg_record_add(r, 7, 3, true));

@@ -135,9 +135,23 @@ static void misbehave(eg_http_client *c, const eg_message *turn)
     eg_bundle_free(took);
 }
 
-static void *rogue(void *context)
+/* Asks for a turn and misbehaves in it; false: that was the last. */
+static bool take_turn(eg_http_client *c)
 {
     static eg_message turn;
+    eg_http_reply r = ask(c, "GET", "turn", 0, NULL, 0);
+    bool over = r.code == 410 || (r.code == 200 && now->does == SILENT);
+    if (r.code == 200) {
+        assert_ok(eg_message_unpack(r.bytes, r.n, 4, &turn));
+        misbehave(c, &turn);
+        eg_message_fini(&turn);
+    }
+    free(r.bytes);
+    return !over;
+}
+
+static void *rogue(void *context)
+{
     eg_key key;
     eg_http_client *c;
     (void)context;
@@ -147,16 +161,8 @@ static void *rogue(void *context)
     eg_http_reply r = ask(c, "GET", "run", 0, NULL, 0);
     free(ask(c, "POST", "hello", 0, r.bytes, r.n).bytes); /* what the server told, told back */
     free(r.bytes);
-    for (bool over = false; !over;) {
-        r = ask(c, "GET", "turn", 0, NULL, 0);
-        over = r.code == 410 || (r.code == 200 && now->does == SILENT);
-        if (r.code == 200) {
-            assert_ok(eg_message_unpack(r.bytes, r.n, 4, &turn));
-            misbehave(c, &turn);
-            eg_message_fini(&turn);
-        }
-        free(r.bytes);
-    }
+    while (take_turn(c))
+        continue;
     eg_http_client_free(c);
     return NULL;
 }
