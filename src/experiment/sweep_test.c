@@ -74,6 +74,13 @@ static void test_a_file_has_sweeps_for_all_runs_and_for_one(void **state)
     /* What is set from outside comes in place of a sweep. */
     assert_labels("b fedprox.mu=0.5|b fedprox.mu=1", swept, "b", "train.lr=7");
     assert_labels("b", swept, "b", "train.lr=7", "fedprox.mu=2");
+    /* So does the other name of the same setting. */
+    assert_labels("a", swept, "a", "optimizer.lr=7");
+    assert_labels("a optimizer.lr=1|a optimizer.lr=2", swept, "a", "optimizer.lr=1,2");
+    assert_labels("a train.weight-decay=1|a train.weight-decay=2", plain, "a",
+                  "optimizer.weight_decay=3,4", "train.weight-decay=1,2");
+    assert_labels("a optimizer=sgd|a optimizer=adam", plain, "a", "train.optimizer=adam,sgd",
+                  "optimizer.name=sgd,adam");
 }
 
 static void test_the_values_are_set(void **state)
