@@ -141,6 +141,7 @@ class Scenario:
         held = [set() for _ in self.sources]
         for c, mine in enumerate(self.lists):
             counted = taken = 0
+            start = self.rng(c, NEVER, HOLD_OUT).unit()
             for i, source in enumerate(self.sources):
                 here = {x for t, ids in enumerate(mine) if self.tasks[t][0] == i for x in ids}
                 for k in range(len(source.train)):
@@ -149,7 +150,7 @@ class Scenario:
                         continue
                     self.rng(c, i * most + k, HOLD_OUT).shuffle(ids)
                     counted += len(ids)
-                    wanted = math.floor(self.validation * counted + 0.5) - taken
+                    wanted = math.floor(self.validation * counted + start) - taken
                     decided[i].update(ids)
                     held[i].update(ids[:wanted])
                     taken += len(ids[:wanted])

@@ -17,6 +17,7 @@ typedef struct hold_out {
     double share;
     uint8_t **fate;     /* [n_sources] of [n_train] */
     int64_t *ids;       /* the client's open samples of one source */
+    double start;       /* of the client: what the first count is rounded up by, in [0, 1) */
     int64_t seen, held; /* of the client, so far */
 } hold_out;
 
@@ -73,7 +74,7 @@ static void hold_out_class(hold_out *h, int64_t c, size_t source, const hold_out
         h->ids[i] = list[i].id;
     eg_rng_shuffle(&r, (size_t)n, h->ids);
     h->seen += n;
-    int64_t wanted = (int64_t)floor(h->share * (double)h->seen + 0.5) - h->held;
+    int64_t wanted = (int64_t)floor(h->share * (double)h->seen + h->start) - h->held;
     for (int64_t i = 0; i < n; i++)
         h->fate[source][h->ids[i]] = i < wanted ? FATE_HELD : FATE_TRAINS;
     h->held += wanted < n ? wanted : n;
@@ -119,6 +120,9 @@ static eg_status hold_out_all(hold_out *h, const eg_scenario *s)
     for (size_t i = 0; i < s->n_sources; i++)
         EG_TRY(eg_alloc((size_t)s->sources[i].n_train, 1, &h->fate[i]));
     for (int64_t c = 0; c < s->n_clients; c++) {
+        /* With one start for all, clients with few samples would all pass over one class. */
+        eg_rng r = eg_rng_at(s->seed, (uint32_t)c, EG_NEVER, EG_FOR_HOLD_OUT);
+        h->start = eg_rng_unit(&r);
         h->seen = h->held = 0;
         for (size_t i = 0; i < s->n_sources; i++)
             EG_TRY(hold_out_source(h, c, i));

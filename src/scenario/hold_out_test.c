@@ -107,6 +107,27 @@ static void test_every_client_and_class_has_its_share(void **state)
     eg_labels_free(&labels);
 }
 
+static void test_every_class_is_validated_where_clients_hold_few(void **state)
+{
+    (void)state;
+    eg_labels labels = fixture_labels(CLASSES, EACH, 3);
+    int64_t held[CLASSES] = {0}, all = 0;
+    eg_scenario *s;
+    assert_ok(make("kind=class_incremental tasks=1 clients=100 partition=parts "
+                   "partition.classes=10",
+                   0.1, 7, &labels, &s)); /* one sample of each class */
+    for (int64_t c = 0; c < eg_scenario_n_clients(s); c++) {
+        const int64_t *ids;
+        for (int64_t i = 0, n = eg_scenario_validation(s, c, 0, &ids); i < n; i++, all++)
+            held[labels.train[ids[i]]]++;
+    }
+    assert_near((double)all, 0.1 * CLASSES * EACH, 10);
+    for (int k = 0; k < CLASSES; k++)
+        assert_in_range(held[k], 1, 2 * EACH / 10 + 5);
+    eg_scenario_free(s);
+    eg_labels_free(&labels);
+}
+
 static void test_the_choice_follows_from_the_seed(void **state)
 {
     (void)state;
@@ -151,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_trains_on_what_is_held_out),
         cmocka_unit_test(test_every_client_and_class_has_its_share),
+        cmocka_unit_test(test_every_class_is_validated_where_clients_hold_few),
         cmocka_unit_test(test_the_choice_follows_from_the_seed),
         cmocka_unit_test(test_shares_that_cannot_be_are_refused),
     };
