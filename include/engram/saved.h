@@ -20,7 +20,8 @@ extern "C" {
 typedef struct eg_saved eg_saved;
 
 /* Reads such a file. EG_EFORMAT: it does not say what it is of; EG_ESHAPE names the tensors
- * that do not fit the network it tells of. */
+ * that do not fit the network it tells of; EG_ENOTSUP: a method's part answered in place of the
+ * network's head. */
 eg_status eg_saved_open(const char *path, eg_saved **out);
 void eg_saved_free(eg_saved *s); /* NULL is fine */
 

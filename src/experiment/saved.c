@@ -26,11 +26,22 @@ struct eg_saved {
     eg_program *program;
 };
 
+/* The part whose outputs a run tests in place of the head's; NULL: none. */
+static const char *saved_outputs(const eg_experiment *e)
+{
+    const char *name = NULL;
+    for (size_t i = 0; i < e->parts.n; i++)
+        if (e->parts.at[i].method->outputs)
+            name = e->parts.at[i].method->component.name;
+    return name;
+}
+
 eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
                          const char *path, const float *value, const float *state)
 {
     char sets[EG_OPT_TEXT_SIZE] = "", number[24], fan[24];
     char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
+    const char *outputs = saved_outputs(e);
     eg_opt_print(eg_opts_find(eg_settings_of_data, "mean"), &e->data, mean);
     eg_opt_print(eg_opts_find(eg_settings_of_data, "std"), &e->data, std);
     for (size_t i = 0, used = 0; i < e->n_sources && used < sizeof sets; i++)
@@ -38,9 +49,10 @@ eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t see
                                  e->sets[i]->component.name);
     snprintf(number, sizeof number, "%" PRIu64, seed);
     snprintf(fan, sizeof fan, "%" PRId64, eg_train_fan(&e->train));
-    const eg_stored_note notes[] = {
-        {"mean", mean}, {"std", std}, {"data", sets}, {"seed", number}, {"fan", fan}};
-    return eg_net_save(net, path, value, state, notes, sizeof notes / sizeof *notes);
+    const eg_stored_note notes[] = {{"mean", mean},   {"std", std}, {"data", sets},
+                                    {"seed", number}, {"fan", fan}, {"outputs", outputs}};
+    size_t n = sizeof notes / sizeof *notes - (outputs ? 0 : 1);
+    return eg_net_save(net, path, value, state, notes, n);
 }
 
 static void saved_record(void *context, eg_graph *g, int64_t batch)
@@ -80,12 +92,23 @@ static eg_status saved_fan(eg_saved *s)
     return EG_OK;
 }
 
+/* Such a head has learned nothing, so that what it answers says nothing of the model. */
+static eg_status saved_head(const eg_saved *s)
+{
+    const char *part = eg_tensors_note(s->file, "outputs");
+    return part ? eg_fail(EG_ENOTSUP,
+                          "its answers are those of method '%.40s', which only its run can ask",
+                          part)
+                : EG_OK;
+}
+
 static eg_status saved_fill(eg_saved *s, const char *path)
 {
     EG_TRY(eg_safetensors_load(path, &s->file));
     EG_TRY(eg_blame(eg_net_of_notes(s->file, &s->net), "%s", path));
     EG_TRY(eg_blame(saved_norm(s), "%s", path));
     EG_TRY(eg_blame(saved_fan(s), "%s", path));
+    EG_TRY(eg_blame(saved_head(s), "%s", path));
     const eg_params *p = eg_net_params(s->net);
     EG_TRY(eg_params_alloc(p, &s->value));
     EG_TRY(eg_state_alloc(p, &s->state));

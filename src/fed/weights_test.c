@@ -12,7 +12,7 @@ static const char text[] = "name: t\n"
                            "scenario: {kind: class-incremental, clients: 2, tasks: 2,\n"
                            "           rounds: 1, partition: iid}\n"
                            "train: {lr: 0.1}\n"
-                           "runs: [{label: a, method: fedavg}]\n";
+                           "runs: [{label: a, method: fedavg}, {label: s, method: shared}]\n";
 
 enum { SETS = 4 };
 
@@ -182,9 +182,27 @@ static void test_a_model_of_rotated_images_answers_for_upright_ones(void **state
     assert_near(saved_accuracy(path), runs_value(path, "acc_final"), 1e-9);
 }
 
+static void test_a_model_whose_head_is_not_used_is_refused(void **state)
+{
+    (void)state;
+    char path[512], file[1024];
+    eg_experiment *e;
+    eg_saved *saved;
+    files_write(fixture_folder, "t.yaml", text, strlen(text));
+    snprintf(file, sizeof file, "%s/t.yaml", fixture_folder);
+    assert_ok(eg_experiment_load(file, "s", 0, NULL, &e));
+    assert_ok(runs_run(e, fixture_folder, 1, 0, path));
+    eg_experiment_free(e);
+    snprintf(file, sizeof file, "%s/model.safetensors", path);
+    assert_fails(eg_saved_open(file, &saved), EG_ENOTSUP,
+                 "its answers are those of method 'shared'");
+    assert_null(saved);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_model_whose_head_is_not_used_is_refused),
         cmocka_unit_test(test_a_run_begins_where_another_ended),
         cmocka_unit_test(test_a_fresh_head_takes_other_classes),
         cmocka_unit_test(test_weights_that_do_not_fit_are_named),
