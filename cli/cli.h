@@ -70,6 +70,10 @@ int eg_cli_add_setting(const char *verb, eg_cli_settings *settings, const char *
 enum { EG_CLI_SETS = 8192 };
 bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more);
 
+/* Whether a file can be written under this path, so that a mistake shows before the work that
+ * fills it: EG_EIO if not. NULL is fine. */
+eg_status eg_cli_check_output(const char *path);
+
 /* Reads a seed, 0 to 2^63 - 1. When it is none, says so and returns 2, else 0. */
 int eg_cli_seed(const char *verb, const char *text, uint64_t *out);
 

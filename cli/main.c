@@ -7,12 +7,15 @@
 #include <engram/suggest.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int eg_cli_failed(void)
 {
@@ -71,6 +74,25 @@ bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more)
         return true;
     eg_cli_usage(verb, "--set: more than %d characters in all", EG_CLI_SETS - 1);
     return false;
+}
+
+/* A file is written beside its place and moved there, so that its folder must take files. */
+eg_status eg_cli_check_output(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat about;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!path)
+        return EG_OK;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+             slash ? path : ".");
+    if (stat(folder, &about) != 0 || access(folder, W_OK | X_OK) != 0)
+        return eg_fail(EG_EIO, "%s: cannot be written: %s", path, strerror(errno));
+    if (!S_ISDIR(about.st_mode) || !*path || (slash && !slash[1]))
+        return eg_fail(EG_EIO, "'%s' is no name of a file", path);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return eg_fail(EG_EIO, "%s: cannot be written: it is a folder", path);
+    return EG_OK;
 }
 
 int eg_cli_seed(const char *verb, const char *text, uint64_t *out)

@@ -167,11 +167,9 @@ static eg_status train_drawing_all(const train_drawing *d, drawing_images *image
                    (*m)->kind->component.name);
     }
     EG_TRY(train_drawing_steps(d, *m, images));
-    if (d->sheet)
-        EG_TRY(train_drawing_sheet(d, *m));
-    if (d->out)
+    if (d->out) /* first: what was learned is worth more than its picture */
         EG_TRY(train_drawing_file(d, *m));
-    return EG_OK;
+    return d->sheet ? train_drawing_sheet(d, *m) : EG_OK;
 }
 
 int train_generator(int argc, char **argv)
@@ -182,7 +180,11 @@ int train_generator(int argc, char **argv)
     int wrong = train_drawing_parse(argc, argv, &d);
     if (wrong)
         return wrong;
-    eg_status s = train_drawing_all(&d, &images, &m);
+    eg_status s = eg_cli_check_output(d.out);
+    if (s == EG_OK)
+        s = eg_cli_check_output(d.sheet);
+    if (s == EG_OK)
+        s = train_drawing_all(&d, &images, &m);
     eg_generator_free(m);
     drawing_fini(&images);
     return s == EG_OK ? 0 : eg_cli_failed();

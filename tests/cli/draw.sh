@@ -71,3 +71,5 @@ fails 1 engram train --generator wgan-gp --data mnist --size 9 --class 3
 fails 1 engram train --generator wgan-gp --data mnist --set width=-1
 fails 1 engram train --generator wgan-gp --data mnist --class 3 --quiet # 12 images
 fails 1 engram train --generator wgan-gp --data blobs
+fails 1 engram train --generator wgan-gp --data mnist --size 16 --class 3 --sheet nowhere/x.png --out kept.st
+fails 1 engram train --generator wgan-gp --data mnist --size 16 --class 3 --out run
