@@ -192,16 +192,35 @@ static int check_reference(const runner_options *o)
     return status == EG_OK ? 0 : eg_cli_failed();
 }
 
+/* Whether a paper has a figure for a run of the source that is wanted. */
+static bool check_has_figure(const runner_source *s)
+{
+    size_t n;
+    const eg_published *list = eg_experiment_file_published(s->file, &n);
+    for (size_t i = 0; i < s->n_runs; i++)
+        for (size_t k = 0; k < n; k++)
+            if (eg_published_fits(&list[k], eg_experiment_label(s->runs[i])))
+                return true;
+    return false;
+}
+
+static int check_published(const runner_options *o)
+{
+    bool some = false;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources && !some; s++)
+        some = s->file && check_has_figure(s);
+    return some ? 0
+                : eg_cli_usage(o->verb, "--published: no run of %s%s has published figures",
+                               o->n_sources == 1 ? o->sources[0].path : "these files",
+                               o->n_only ? " that is wanted" : "");
+}
+
 /* What the table wants must be there once the runs are, or they would be made for nothing. */
 static int check_table(const runner_options *o)
 {
-    size_t n = 0;
-    for (const runner_source *s = o->sources; s < o->sources + o->n_sources && n == 0; s++)
-        if (s->file)
-            eg_experiment_file_published(s->file, &n);
-    if (o->table.published && n == 0)
-        return eg_cli_usage(o->verb, "--published: no run of %s has published figures",
-                            o->sources[o->n_sources - 1].path);
+    int code = o->table.published ? check_published(o) : 0;
+    if (code)
+        return code;
     if (o->table.without && o->table.against)
         return eg_cli_usage(o->verb, "--against and --without exclude each other");
     if (o->table.without && !check_has_part(o, o->table.without))

@@ -42,6 +42,10 @@ typedef struct eg_compare_how {
 /* Whether there are such columns, to sort by and to show: EG_EINVAL if not. */
 eg_status eg_compare_check(const eg_compare_how *how);
 
+/* Whether a paper's figure is for runs of a label: its own, or that of the sweep which the label
+ * is of ("er" of "er train.lr=0.1"). */
+bool eg_published_fits(const eg_published *p, const char *label);
+
 /* Whether there will be something to hold the others against (its fields against and without)
  * once these experiments have runs beside those in the folders: EG_EINVAL if not, so that it
  * shows before anything trains. */

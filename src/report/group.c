@@ -324,12 +324,14 @@ const eg_published *eg_groups_published(const eg_groups *g, const eg_group *of,
                                         eg_summary which)
 {
     const eg_start_event *run = of->run[0]->start;
+    const eg_published *found = NULL;
     for (size_t i = 0; i < g->n_published; i++) {
         const eg_published *p = &g->published[i];
-        if (strcmp(p->label, run->label) == 0 &&
-            (!p->name || strcmp(p->name, run->name) == 0) &&
-            eg_summary_find(p->metric) == which)
-            return p;
+        if ((p->name && strcmp(p->name, run->name) != 0) ||
+            eg_summary_find(p->metric) != which || !eg_published_fits(p, run->label))
+            continue;
+        if (!found || strcmp(p->label, run->label) == 0) /* its own, before its sweep's */
+            found = p;
     }
-    return NULL;
+    return found;
 }

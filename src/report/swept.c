@@ -37,6 +37,13 @@ static size_t swept_begin(const char *label, size_t *n)
     return (size_t)(first - label);
 }
 
+bool eg_published_fits(const eg_published *p, const char *label)
+{
+    size_t n, begin = swept_begin(label, &n);
+    return strcmp(p->label, label) == 0 ||
+           (strlen(p->label) == begin && strncmp(p->label, label, begin) == 0);
+}
+
 /* Reads the settings of a group's label. */
 static eg_status swept_read(eg_groups *g, eg_group *of)
 {

@@ -96,8 +96,10 @@ static eg_status published_grid(eg_groups *g, const published_rows *rows, bool b
         EG_TRY(eg_grid_set(g, t, 0, k, columns[k].heading, EG_CELL_PLAIN));
     }
     for (size_t i = 0; i < rows->n; i++) {
-        t->of[i + 1] = rows->list[i].of;
-        EG_TRY(eg_grid_label(g, t, i + 1, brief));
+        const eg_group *of = t->of[i + 1] = rows->list[i].of;
+        /* There are no columns for the values of a sweep, so the title has to tell them. */
+        EG_TRY(of->n_swept ? eg_grid_set(g, t, i + 1, 0, of->title, EG_CELL_PLAIN)
+                           : eg_grid_label(g, t, i + 1, brief));
         EG_TRY(published_cells(g, t, i + 1, &rows->list[i]));
     }
     return EG_OK;

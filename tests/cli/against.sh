@@ -19,6 +19,9 @@ engram compare file.yaml --seeds 0..2 --csv | head -1 | tr , '\n' | grep "differ
 echo "# ours beside theirs"
 engram compare file.yaml --seeds 0..2 --published --quiet | head -3 | no_numbers
 engram compare file.yaml --seeds 0..2 --published --csv | cut -d, -f1-5
+echo "# a sweep's runs have the figures of its label"
+engram compare file.yaml --only er --set er.batch=2,4 --published --csv | cut -d, -f1-3,8
+engram compare file.yaml --only er --set er.batch=2,4 --published --markdown | cut -d'|' -f2,3
 echo "# two files: each has figures and a first row of its own"
 sed 's/name: small/name: other/; s/50, 1/70, 2/; s/label: er, method: er/label: er, method: [fedavg, er]/' file.yaml >other.yaml
 engram compare file.yaml other.yaml --seeds 0..2 --published --csv | cut -d, -f1-4,8-9
@@ -55,5 +58,6 @@ fails 2 engram compare file.yaml --against ear
 fails 2 engram compare file.yaml --only avg --against er
 fails 2 engram run file.yaml --against er
 fails 2 engram run file.yaml --published
+fails 2 engram compare file.yaml --only avg --published --out nothing
 sed -i '/published/s/, published.*}/}/' file.yaml
 fails 2 engram compare file.yaml --published
