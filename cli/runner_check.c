@@ -5,6 +5,7 @@
 #include "ranks.h"
 #include "runner.h"
 
+#include <engram/log.h>
 #include <engram/suggest.h>
 
 #include <stdio.h>
@@ -229,15 +230,56 @@ static int check_table(const runner_options *o)
     return o->table.without || o->table.against ? check_reference(o) : 0;
 }
 
+/* A finished run's folder, which compare only reads. */
+static int check_read(const runner_source *source)
+{
+    char path[EG_RUN_PATH];
+    eg_status s = eg_run_file(source->path, EG_RUN_CONFIG, path);
+    if (s == EG_OK && access(path, F_OK) != 0)
+        s = eg_fail(EG_ENOENT, "%s: is no run's folder, it has no " EG_RUN_CONFIG,
+                    source->path);
+    return s == EG_OK ? 0 : eg_cli_failed();
+}
+
+/* Every run would be there twice, which shows only in the table. */
+static int check_twice(const runner_options *o)
+{
+    struct stat a, b;
+    for (size_t i = 0; i < o->n_sources; i++)
+        for (size_t k = 0; k < i && stat(o->sources[i].path, &a) == 0; k++)
+            if (stat(o->sources[k].path, &b) == 0 && a.st_dev == b.st_dev &&
+                a.st_ino == b.st_ino)
+                return eg_cli_usage(o->verb, "%s is given twice", o->sources[i].path);
+    return 0;
+}
+
+/* What chooses among the runs of files has nothing to choose from if only folders are given. */
+static int check_choice(const runner_options *o)
+{
+    bool files = false;
+    for (size_t i = 0; i < o->n_sources; i++)
+        files |= !check_is_folder(o->sources[i].path);
+    const char *option = o->settings.n ? "--set"
+                         : o->seeded   ? "--seeds"
+                         : o->n_only   ? "--only"
+                                       : NULL;
+    if (files || !o->reuse || !option)
+        return 0;
+    return eg_cli_usage(o->verb, "%s is for experiment files; a run's folder is read as it is",
+                        option);
+}
+
 int runner_check(runner_options *o)
 {
     bool found[RUNNER_MAX] = {false};
-    int code = 0;
+    int code = check_twice(o);
+    if (code == 0)
+        code = check_choice(o);
     for (size_t i = 0; i < o->n_sources && code == 0; i++) {
         if (!check_is_folder(o->sources[i].path))
             code = check_file(o, &o->sources[i], found);
-        else if (!o->reuse)
-            code = check_folder(o, &o->sources[i]);
+        else
+            code = o->reuse ? check_read(&o->sources[i]) : check_folder(o, &o->sources[i]);
     }
     for (size_t k = 0; k < o->n_only && code == 0; k++)
         if (!found[k])

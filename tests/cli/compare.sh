@@ -32,3 +32,16 @@ fails 2 engram run file.yaml --columns flops_clients
 fails 2 engram compare file.yaml --sort beauty
 fails 2 engram compare file.yaml --sort
 fails 2 engram run file.yaml --sort label
+echo "# nothing is run before it shows"
+fails 2 engram compare file.yaml ./file.yaml --out none
+engram run file.yaml --only avg --seed 3 --out other --quiet >table
+mv other/small-avg-s3-* one
+fails 2 engram compare one one/
+fails 2 engram run file.yaml file.yaml --out none
+[ ! -e none ] || echo "something was run"
+echo "# folders are read as they are"
+engram compare one --csv | cut -d, -f1,2
+fails 2 engram compare one --set train.lr=1
+fails 2 engram compare one --seeds 0..3
+fails 2 engram compare one --only avg
+fails 1 engram compare runs
