@@ -29,7 +29,7 @@ typedef struct eg_compare_how {
     const char *sort; /* a value of the summary (the best first), "label" or "seeds"; NULL: in
                        * the order of the runs */
     const char *against; /* the label that the others of its experiment are held against; NULL:
-                          * its first row, if another one shares two seeds with it */
+                          * its first run, if another one shares two seeds with it */
     const char *without; /* instead: a part of methods; each row with it is held against the one
                           * without it, so that differences are what the part gains */
     const char *columns; /* values of the summary that are shown beside the usual ones, with
@@ -42,8 +42,8 @@ typedef struct eg_compare_how {
 /* Whether there are such columns, to sort by and to show: EG_EINVAL if not. */
 eg_status eg_compare_check(const eg_compare_how *how);
 
-/* Whether a paper's figure is for runs of a label: its own, or that of the sweep which the label
- * is of ("er" of "er train.lr=0.1"). */
+/* Whether a paper's figure is for runs of a label: its own, or that of the sweep which the
+ * label is of ("er" of "er train.lr=0.1"). */
 bool eg_published_fits(const eg_published *p, const char *label);
 
 /* Whether there will be something to hold the others against (its fields against and without)

@@ -65,7 +65,7 @@ eg_status eg_compare_foresee(const eg_compare_how *how, const char *const *run_d
     if (status == EG_OK)
         status = eg_groups_make(g);
     if (status == EG_OK)
-        status = eg_groups_against(&g->arena, g, how, NULL, &against);
+        status = eg_groups_against(&g->arena, g, how, &against);
     eg_groups_free(g);
     return status;
 }

@@ -139,7 +139,7 @@ const eg_column *eg_column_find(const char *name); /* "acc_final"; NULL: there i
 /* Whether a list of names, with commas between, has it. NULL has none. */
 bool eg_column_listed(const char *list, const eg_column *c);
 
-/* Whether any run or paper has a value for it, and it is to be shown. */
+/* Whether it is to be shown: any run or paper has a value for it, or it was asked for. */
 bool eg_column_used(const eg_groups *g, const eg_column *c);
 
 #endif

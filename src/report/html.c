@@ -315,7 +315,7 @@ static eg_status html_notes(eg_page *p, const eg_against *against)
 static eg_status html_table(eg_page *p)
 {
     eg_against against;
-    EG_TRY(eg_groups_against(&p->arena, p->g, p->how, p->order, &against));
+    EG_TRY(eg_groups_against(&p->arena, p->g, p->how, &against));
     fprintf(p->f, "<div class=\"card scroll\">");
     eg_html_hint(p->f, "The table");
     fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");

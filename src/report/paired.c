@@ -31,14 +31,17 @@ eg_paired eg_group_paired(const eg_group *g, const eg_group *other, eg_summary w
     return eg_paired_of(d, n);
 }
 
-/* What a comparison is about: of streams AA; where a paper tells it, acc_seen. */
+/* What a comparison is about: of streams AA; where a paper tells it, acc_seen; whatever columns
+ * are shown. */
 static eg_summary paired_main(const eg_groups *g)
 {
-    static const eg_summary first[] = {EG_SUMMARY_aa, EG_SUMMARY_acc_seen};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        if (eg_column_used(g, eg_column_find(eg_summary_name(first[i]))))
-            return first[i];
-    return EG_SUMMARY_acc_final;
+    bool stream = false, told = false;
+    for (const eg_group *k = g->group; k < g->group + g->n; k++) {
+        stream |= eg_group_summary(k, EG_SUMMARY_aa).n > 0 ||
+                  eg_groups_published(g, k, EG_SUMMARY_aa) != NULL;
+        told |= eg_groups_published(g, k, EG_SUMMARY_acc_seen) != NULL;
+    }
+    return stream ? EG_SUMMARY_aa : told ? EG_SUMMARY_acc_seen : EG_SUMMARY_acc_final;
 }
 
 static bool paired_in_one(const eg_group *a, const eg_group *b)
@@ -50,14 +53,12 @@ static bool paired_in_one(const eg_group *a, const eg_group *b)
 typedef bool (*paired_fits)(const eg_group *it, const eg_group *of, const char *word);
 
 /* The first that is; NULL: none. */
-static const eg_group *paired_find(const eg_groups *g, const eg_group *const *order,
-                                   paired_fits fits, const eg_group *of, const char *word)
+static const eg_group *paired_find(const eg_groups *g, paired_fits fits, const eg_group *of,
+                                   const char *word)
 {
-    for (size_t i = 0; i < g->n; i++) {
-        const eg_group *k = order ? order[i] : &g->group[i];
+    for (const eg_group *k = g->group; k < g->group + g->n; k++)
         if (fits(k, of, word))
             return k;
-    }
     return NULL;
 }
 
@@ -162,7 +163,7 @@ static size_t paired_seeds(const eg_groups *g, const eg_against *a)
     return most;
 }
 
-/* "to er", "to the first row of its experiment" */
+/* "to er", "to the first run of its experiment" */
 static const char *paired_words(eg_arena *arena, const eg_groups *g, const eg_compare_how *how,
                                 const eg_against *a)
 {
@@ -177,7 +178,7 @@ static const char *paired_words(eg_arena *arena, const eg_groups *g, const eg_co
     if (one && !many)
         return eg_arena_text(arena, "to %s", one->title);
     return eg_arena_text(arena, "to %s of its experiment",
-                         how->against ? how->against : "the first row");
+                         how->against ? how->against : "the first run");
 }
 
 const eg_group *eg_against_of(const eg_against *a, const eg_groups *g, const eg_group *of)
@@ -186,7 +187,7 @@ const eg_group *eg_against_of(const eg_against *a, const eg_groups *g, const eg_
 }
 
 eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_how *how,
-                            const eg_group *const *order, eg_against *out)
+                            eg_against *out)
 {
     const char *word = how->without ? how->without : how->against;
     paired_fits fits = how->against ? paired_is_called : paired_is_first;
@@ -198,7 +199,7 @@ eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_ho
         EG_TRY(paired_without(a, g, word, out));
     for (size_t i = 0; i < g->n; i++) {
         if (!how->without)
-            out->to[i] = paired_find(g, order, fits, &g->group[i], word);
+            out->to[i] = paired_find(g, fits, &g->group[i], word);
         found += out->to[i] != NULL;
     }
     if (found == 0 && how->without)

@@ -20,11 +20,11 @@ typedef struct eg_against {
     eg_summary which;   /* what is compared where there is room for one value */
 } eg_against;
 
-/* As a comparison wants it (its fields against and without); order: the groups' (NULL: as they
- * are). Texts are of the arena. EG_EINVAL: there is no such label, or no row with the part that
- * has one without it. */
+/* As a comparison wants it (its fields against and without). The first of an experiment is that
+ * of its file, however rows are sorted. Texts are of the arena. EG_EINVAL: there is no such
+ * label, or no row with the part that has one without it. */
 eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_how *how,
-                            const eg_group *const *order, eg_against *out);
+                            eg_against *out);
 /* Whom a group is held against; NULL: nobody, or nothing is worth being said. */
 const eg_group *eg_against_of(const eg_against *a, const eg_groups *g, const eg_group *of);
 

@@ -92,7 +92,7 @@ static void test_rows_are_held_against_the_first_or_a_label(void **state)
     eg_groups *g = load();
     eg_against a;
     char difference[96], p[32], want[160];
-    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){0}, NULL, &a));
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){0}, &a));
     for (int i = 0; i < 3; i++)
         assert_ptr_equal(eg_against_of(&a, g, &g->group[i]), &g->group[0]);
     assert_int_equal(a.which, EG_SUMMARY_acc_final);
@@ -104,6 +104,14 @@ static void test_rows_are_held_against_the_first_or_a_label(void **state)
     if (!strstr(text, want))
         fail_msg("%s lacks '%s'", text, want);
     assert_non_null(strstr(text, "- difference: in accuracy % to fedavg, seed by seed; p: of"));
+    free(text);
+    /* Neither the order of the rows nor the columns beside change what is compared. */
+    text = print(&(eg_compare_how){.form = EG_COMPARE_MARKDOWN,
+                                   .sort = "acc_final",
+                                   .columns = "acc_seen,aa"},
+                 NULL, 0);
+    assert_non_null(strstr(text, "- difference: in accuracy % to fedavg, seed by seed; p: of"));
+    assert_non_null(strstr(text, "| AA % |")); /* asked for, though no run has it */
     free(text);
     text = print(&(eg_compare_how){.form = EG_COMPARE_LATEX, .against = "joint"}, NULL, 0);
     assert_non_null(strstr(text, "% difference: in accuracy % to joint, seed by seed"));
@@ -313,25 +321,23 @@ static void test_a_part_is_held_against_what_lacks_it(void **state)
     assert_ok(eg_groups_load(list, PAIRS, NULL, 0, &g));
     assert_int_equal(g->n, 4);
     const eg_group *one = &g->group[0], *two = &g->group[2];
-    assert_ok(
-        eg_groups_against(&g->arena, g, &(eg_compare_how){.without = "fed_a_gem"}, NULL, &a));
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){.without = "fed_a_gem"}, &a));
     assert_null(eg_against_of(&a, g, one));
     assert_null(eg_against_of(&a, g, two));
     assert_ptr_equal(eg_against_of(&a, g, one + 1), one);
     assert_ptr_equal(eg_against_of(&a, g, two + 1), two);
     assert_string_equal(a.words, "to the row without fed_a_gem");
-    assert_fails(eg_groups_against(&g->arena, g, &(eg_compare_how){.without = "der"}, NULL, &a),
+    assert_fails(eg_groups_against(&g->arena, g, &(eg_compare_how){.without = "der"}, &a),
                  EG_EINVAL, "no row with the part 'der'");
 
     /* Without it, each experiment has a first row and labels of its own. */
-    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){0}, NULL, &a));
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){0}, &a));
     assert_ptr_equal(eg_against_of(&a, g, two), two);
     assert_ptr_equal(eg_against_of(&a, g, two + 1), two);
-    assert_string_equal(a.words, "to the first row of its experiment");
-    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){.against = "both"}, NULL, &a));
+    assert_string_equal(a.words, "to the first run of its experiment");
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){.against = "both"}, &a));
     assert_ptr_equal(eg_against_of(&a, g, two), two + 1);
-    assert_ok(
-        eg_groups_against(&g->arena, g, &(eg_compare_how){.against = "one / both"}, NULL, &a));
+    assert_ok(eg_groups_against(&g->arena, g, &(eg_compare_how){.against = "one / both"}, &a));
     assert_ptr_equal(eg_against_of(&a, g, two), one + 1);
 
     eg_paired d = eg_group_paired(two + 1, two, EG_SUMMARY_acc_final);

@@ -78,12 +78,12 @@ bool eg_column_listed(const char *list, const eg_column *c)
 
 bool eg_column_used(const eg_groups *g, const eg_column *c)
 {
-    bool wanted = !c->beside_a_paper || eg_column_listed(g->columns, c);
+    bool listed = eg_column_listed(g->columns, c), wanted = !c->beside_a_paper;
     for (size_t i = 0; i < g->n; i++)
         if ((wanted && eg_group_summary(&g->group[i], c->which).n > 0) ||
             eg_groups_published(g, &g->group[i], c->which))
             return true;
-    return false;
+    return listed; /* with dashes, if nothing has it */
 }
 
 size_t eg_show_length(const char *text)

@@ -108,7 +108,7 @@ static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, size_t n_s
     eg_against against;
     size_t columns = 2 + n_swept;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
-    EG_TRY(eg_groups_against(&g->arena, g, how, order, &against));
+    EG_TRY(eg_groups_against(&g->arena, g, how, &against));
     for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
         columns += eg_column_used(g, c) ? 1U : 0U;
         columns += table_has_published(g, c) ? 1U : 0U;
@@ -335,7 +335,7 @@ static eg_status table_data(eg_groups *g, const eg_compare_how *how, FILE *f)
     eg_against against;
     bool json = how->form == EG_COMPARE_JSON;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
-    EG_TRY(eg_groups_against(&g->arena, g, how, order, &against));
+    EG_TRY(eg_groups_against(&g->arena, g, how, &against));
     if (json)
         return how->published ? eg_grid_json_published(f, g, order)
                               : eg_grid_json(f, g, order, &against);
