@@ -45,6 +45,10 @@ int eg_cli_usage(const char *verb, const char *format, ...)
  * range, 1 if this machine lacks it. */
 int eg_cli_refused(const char *verb, eg_status s);
 
+/* The exit code for a word that is no option, after saying so; of a verb that takes one `what`,
+ * and has it, a second one is told apart. */
+int eg_cli_unknown(const char *verb, const char *what, const char *one, const char *word);
+
 /* Prints all verbs; one of them with its options, false if there is no such verb. */
 void eg_cli_print_verbs(void);
 bool eg_cli_print_verb(const char *name);
@@ -64,6 +68,11 @@ typedef struct eg_cli_settings {
 } eg_cli_settings;
 /* Adds one. 0, or 2 after saying that they are too many. */
 int eg_cli_add_setting(const char *verb, eg_cli_settings *settings, const char *pair);
+
+/* The exit code for a run of a file that cannot be resolved, after saying why: 2 if --set or
+ * --only (NULL: none) are to blame, 1 if the file is. */
+int eg_cli_unresolved(const char *verb, const char *file, const char *only,
+                      const eg_cli_settings *settings, eg_status s);
 
 /* Adds one --set to those before it, as "K=V K=V"; false, after saying so: they are too many.
  */

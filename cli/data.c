@@ -94,7 +94,7 @@ static bool data_parse(int argc, char **argv, data_call *c, int *code)
         while (*f && strcmp(*f, argv[i]) != 0)
             f++;
         if (!*f)
-            eg_cli_usage("data", "'%s' is not known here", argv[i]);
+            eg_cli_unknown("data", "data set", argv[0], argv[i]);
         if (!*f || data_flag(c, *f, eg_cli_value("data", argc, argv, &i)) != 0)
             return false;
     }

@@ -114,7 +114,7 @@ static int eval_parse(int argc, char **argv, eval_call *c)
     for (int i = 2; i < argc && code == 0; i++) {
         const char *name = argv[i];
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("eval", "there is no option '%s'", name);
+            return eg_cli_unknown("eval", "model", c->model, name);
         const char *value = eg_cli_value("eval", argc, argv, &i);
         code = value ? eval_option(c, name, value) : 2;
     }

@@ -49,8 +49,10 @@ static int generate_option(generate_call *c, const char *name, const char *value
         return generate_number(name, value, &c->client);
     if (strcmp(name, "--class") == 0)
         return generate_number(name, value, &c->label);
-    if (strcmp(name, "--n") == 0)
-        return generate_number(name, value, &c->n);
+    if (strcmp(name, "--n") == 0) {
+        int wrong = generate_number(name, value, &c->n);
+        return wrong || c->n ? wrong : eg_cli_usage("generate", "--n 0 draws nothing");
+    }
     if (strcmp(name, "--seed") == 0)
         return eg_cli_seed("generate", value, &c->source.from.seed);
     if (strcmp(name, "--set") == 0 && c->n_set == GENERATE_SETS)
@@ -80,7 +82,7 @@ static int generate_parse(int argc, char **argv, generate_call *c)
             continue;
         }
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("generate", "there is no option '%s'", name);
+            return eg_cli_unknown("generate", "run or file", c->path, name);
         const char *value = eg_cli_value("generate", argc, argv, &i);
         int wrong = value ? generate_option(c, name, value) : 2;
         if (wrong)

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "ranks.h"
 
+#include <engram/experiment.h>
 #include <engram/suggest.h>
 
 #include <errno.h>
@@ -42,6 +43,13 @@ int eg_cli_refused(const char *verb, eg_status s)
                                             : eg_cli_failed();
 }
 
+int eg_cli_unknown(const char *verb, const char *what, const char *one, const char *word)
+{
+    if (word[0] == '-')
+        return eg_cli_usage(verb, "there is no option '%s'", word);
+    return eg_cli_usage(verb, "one %s at a time: '%s' or '%s'", what, one, word);
+}
+
 bool eg_cli_knows(const char *name, size_t n, const char *const *known)
 {
     for (size_t i = 0; i < n; i++)
@@ -64,6 +72,20 @@ int eg_cli_add_setting(const char *verb, eg_cli_settings *settings, const char *
         return eg_cli_usage(verb, "there are more than %d --set", EG_CLI_MAX_SETTINGS);
     settings->pairs[settings->n++] = pair;
     return 0;
+}
+
+int eg_cli_unresolved(const char *verb, const char *file, const char *only,
+                      const eg_cli_settings *settings, eg_status s)
+{
+    char why[1024];
+    eg_experiment *plain = NULL;
+    snprintf(why, sizeof why, "%s", eg_error());
+    bool wrong =
+        (settings->n && eg_experiment_load(file, only, 0, NULL, &plain) == EG_OK) ||
+        (only && s == EG_ENOENT && eg_experiment_load(file, NULL, 0, NULL, &plain) == EG_OK);
+    eg_experiment_free(plain);
+    eg_fail(s, "%s", why);
+    return wrong ? eg_cli_refused(verb, s) : eg_cli_failed();
 }
 
 bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more)

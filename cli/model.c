@@ -95,7 +95,7 @@ static int model_parse(int argc, char **argv, model_options *o)
     for (int i = 2; i < argc; i++) {
         const char *name = argv[i];
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("model", "there is no option '%s'", name);
+            return eg_cli_unknown("model", "network", argv[1], name);
         const char *value = eg_cli_value("model", argc, argv, &i);
         int wrong = value ? model_option(o, name, value) : 2;
         if (wrong)
@@ -126,9 +126,10 @@ static int model_of_file(const model_options *o, const char *path, eg_net **net)
     eg_experiment *e;
     if (o->input != o->classes)
         return eg_cli_usage("model", "of a file, --input and --classes go together");
-    if (eg_experiment_load(path, o->only, o->settings.n, o->settings.pairs, &e) != EG_OK)
-        return eg_cli_failed();
-    eg_status s = eg_experiment_net(e, o->data_dir, o->input ? &o->spec : NULL, net);
+    eg_status s = eg_experiment_load(path, o->only, o->settings.n, o->settings.pairs, &e);
+    if (s != EG_OK)
+        return eg_cli_unresolved("model", path, o->only, &o->settings, s);
+    s = eg_experiment_net(e, o->data_dir, o->input ? &o->spec : NULL, net);
     eg_experiment_free(e);
     return s == EG_OK ? 0 : eg_cli_failed();
 }

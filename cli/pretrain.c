@@ -54,7 +54,7 @@ static int pretrain_parse(int argc, char **argv, pretrain_call *c)
     for (int i = 2; i < argc && code == 0; i++) {
         const char *name = argv[i];
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("pretrain", "there is no option '%s'", name);
+            return eg_cli_unknown("pretrain", "file", c->file, name);
         if (strcmp(name, "--quiet") == 0) {
             c->quiet = true;
             continue;
@@ -134,8 +134,11 @@ int eg_verb_pretrain(int argc, char **argv)
     if (code)
         return code;
     eg_status s = pretrain_resolve(&c, &e);
-    if (s == EG_OK)
-        s = stop_watch(true);
+    if (s != EG_OK) {
+        eg_experiment_free(e);
+        return eg_cli_unresolved("pretrain", c.file, c.only, &c.settings, s);
+    }
+    s = stop_watch(true);
     if (s == EG_OK)
         s = pretrain_carry_out(&c, e);
     eg_experiment_free(e);

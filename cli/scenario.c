@@ -30,6 +30,7 @@ typedef struct scenario_case {
     bool published[SCENARIO_MAX_SOURCES]; /* the labels are published counts */
     size_t n;
     eg_scenario *s;
+    bool unresolved; /* the experiment, as it was asked for, is none */
 } scenario_case;
 
 static void scenario_close(scenario_case *c)
@@ -76,9 +77,12 @@ static eg_status scenario_open_run(scenario_case *c, const scenario_options *o,
                                    const eg_experiment_file *file)
 {
     eg_experiment *e;
-    EG_TRY(eg_experiment_file_resolve(file, o->only, o->settings.n, o->settings.pairs, &e));
+    eg_status s =
+        eg_experiment_file_resolve(file, o->only, o->settings.n, o->settings.pairs, &e);
+    c->unresolved = s != EG_OK;
+    EG_TRY(s);
     snprintf(c->run, sizeof c->run, "%s", eg_experiment_label(e));
-    eg_status s = eg_experiment_preview(e, o->seed, o->real, &c->preview);
+    s = eg_experiment_preview(e, o->seed, o->real, &c->preview);
     eg_experiment_free(e);
     EG_TRY(eg_blame(s, "%s", o->file));
     for (; c->n < c->preview.n; c->n++) {
@@ -185,7 +189,8 @@ static eg_status scenario_show(const scenario_case *c, const scenario_options *o
     return status;
 }
 
-static eg_status scenario_run(const scenario_options *o)
+/* 0, or the exit code. */
+static int scenario_run(const scenario_options *o)
 {
     scenario_case c = {0};
     eg_status status = scenario_open(&c, o);
@@ -199,7 +204,9 @@ static eg_status scenario_run(const scenario_options *o)
         status = strcmp(o->job, "check") == 0 ? scenario_check(&c) : scenario_show(&c, o);
     }
     scenario_close(&c);
-    return status;
+    if (c.unresolved)
+        return eg_cli_unresolved("scenario", o->file, o->only, &o->settings, status);
+    return status == EG_OK ? 0 : eg_cli_failed();
 }
 
 static int scenario_parse(int argc, char **argv, scenario_options *o)
@@ -248,5 +255,5 @@ int eg_verb_scenario(int argc, char **argv)
     int code = scenario_parse(argc, argv, &o);
     if (code != 0 || !o.job || !o.file)
         return 2;
-    return scenario_run(&o) == EG_OK ? 0 : eg_cli_failed();
+    return scenario_run(&o);
 }

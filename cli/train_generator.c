@@ -62,6 +62,17 @@ static int train_drawing_option(train_drawing *d, const char *name, const char *
     return 0;
 }
 
+/* Options that cannot be show before the images are read. 0, or the exit code. */
+static int train_drawing_check(const train_drawing *d, const eg_component *kind)
+{
+    void *options = NULL;
+    eg_status s = eg_component_new(kind, &options);
+    if (s == EG_OK)
+        s = eg_blame(eg_opts_set_text(kind->opts, options, d->sets), "%s", kind->name);
+    free(options);
+    return s == EG_OK ? 0 : eg_cli_refused("train", s);
+}
+
 static int train_drawing_parse(int argc, char **argv, train_drawing *d)
 {
     static const char *const known[] = {"--generator", "--data", "--class", "--steps",
@@ -80,9 +91,10 @@ static int train_drawing_parse(int argc, char **argv, train_drawing *d)
         if (wrong)
             return wrong;
     }
-    if (!eg_generator_find(d->kind) || !(d->source.set = eg_dataset_find(d->data)))
+    const eg_generator_kind *kind = eg_generator_find(d->kind);
+    if (!kind || !(d->source.set = eg_dataset_find(d->data)))
         return eg_cli_refused("train", EG_ENOENT);
-    return 0;
+    return train_drawing_check(d, &kind->component);
 }
 
 static eg_status train_drawing_steps(const train_drawing *d, eg_generator *m,

@@ -45,7 +45,8 @@ expect 2 "the name of a data set is missing" check
 expect 2 "--set wants KEY=VALUE, not 'dim'" check blobs --set dim
 expect 2 "blobs: dim: 0 is outside" check blobs --set dim=0
 expect 2 "'-1' is no seed, a whole number from 0 to 9223372036854775807" check blobs --seed -1
-expect 2 "'--loud' is not known here" check blobs --loud
+expect 2 "there is no option '--loud'" check blobs --loud
+expect 2 "one data set at a time: 'blobs' or 'glyphs'" check blobs glyphs
 expect 2 "--out needs a value" show blobs --out
 
 # The seed decides what is generated, and nothing else does.

@@ -46,11 +46,11 @@ says 0 "held      200 of 200 training samples" check "$work/e.yaml"
 says 0 "on blobs, for its run 'five'" check "$work/e.yaml"
 says 0 "2 clients, 5 tasks, 10 rounds, 20 classes" check "$work/e.yaml"
 says 0 "2 clients, 2 tasks, 4 rounds, 20 classes" check "$work/e.yaml" --only two
-says 1 "there is no run 'three'" check "$work/e.yaml" --only three
+says 2 "there is no run 'three'" check "$work/e.yaml" --only three
 says 1 "has no list 'runs'" check $files/fedspace-100.yaml --only two
 says 0 "3 clients, 2 tasks, 4 rounds, 20 classes" check "$work/e.yaml" --only two --set scenario.clients=3
 says 0 "3 clients, 4 tasks, 8 rounds" check "$work/e.yaml" --set scenario.clients=3 --set scenario.tasks=4
-says 1 "has no option 'clientz'" check "$work/e.yaml" --set scenario.clientz=3
+says 2 "has no option 'clientz'" check "$work/e.yaml" --set scenario.clientz=3
 says 1 "has no list 'runs'" check $files/fedspace-100.yaml --set scenario.clients=3
 says 2 "--set needs a value" check "$work/e.yaml" --set
 

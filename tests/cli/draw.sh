@@ -54,6 +54,8 @@ fails 2 engram compare run.yaml --sheets often
 fails 2 engram generate --out x.png
 fails 2 engram generate g.safetensors
 fails 2 engram generate g.safetensors --n x --out x.png
+fails 2 engram generate g.safetensors all.safetensors --out x.png
+fails 2 engram generate g.safetensors --n 0 --out x.png
 fails 1 engram generate nowhere.safetensors --out x.png
 fails 1 engram generate g.safetensors --class 4 --out x.png
 fails 1 engram generate g.safetensors --client 0 --out x.png
@@ -68,7 +70,8 @@ fails 2 engram train --generator wgan-gp --epochs 3
 fails 2 engram train --generator wgan-gp --class -1
 fails 1 engram train --generator wgan-gp --data mnist --class 99
 fails 1 engram train --generator wgan-gp --data mnist --size 9 --class 3
-fails 1 engram train --generator wgan-gp --data mnist --set width=-1
+fails 2 engram train --generator wgan-gp --data mnist --set width=-1
+fails 2 engram train --generator wgan-gp --data mnist --set bogus=1
 fails 1 engram train --generator wgan-gp --data mnist --class 3 --quiet # 12 images
 fails 1 engram train --generator wgan-gp --data blobs
 fails 1 engram train --generator wgan-gp --data mnist --size 16 --class 3 --sheet nowhere/x.png --out kept.st

@@ -36,3 +36,4 @@ fails 1 engram eval model.st --data glyphs --classes 7 --set classes=4
 { header '{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'; printf '\0\0\0\0'; } >bare.st
 fails 1 engram eval bare.st --data glyphs
 fails 2 engram run small.yaml --set model.weights=missing.st
+fails 2 engram eval model.st bare.st --data glyphs

@@ -37,3 +37,7 @@ fails 1 engram model wrong.yaml
 file 'flatten' "$(printf 'relu, %.0s' {1..300})relu" >wrong.yaml
 fails 1 engram model wrong.yaml
 fails 2 engram model wrong.yaml --classes 3
+file flatten relu >good.yaml
+fails 2 engram model good.yaml --only none
+fails 2 engram model good.yaml --set bogus=1
+fails 2 engram model mlp cnn

@@ -44,9 +44,9 @@ fails 2 engram pretrain small.yaml --probe glyph
 fails 2 engram pretrain small.yaml --probe
 fails 1 engram pretrain missing.yaml
 fails 1 engram pretrain small.yaml --only plain
-fails 1 engram pretrain small.yaml --only av
-fails 1 engram pretrain small.yaml --set pretrain.epoch=3
-fails 1 engram pretrain small.yaml --set pretrain.head=keep
+fails 2 engram pretrain small.yaml --only av
+fails 2 engram pretrain small.yaml --set pretrain.epoch=3
+fails 2 engram pretrain small.yaml --set pretrain.head=keep
 fails 1 engram run small.yaml --only avg --set pretrain.classes=3 --quiet
 fails 1 engram run small.yaml --only avg --set train.rotations=true --quiet
 fails 1 env -u HOME ENGRAM_CACHE= engram run small.yaml --only avg --quiet

@@ -53,4 +53,4 @@ sed 's/method: fedprox/method: fedpprox/' file.yaml >wrong.yaml
 fails 1 engram run wrong.yaml
 sed 's/method: fedprox/methods: fedprox/' file.yaml >wrong.yaml
 fails 1 engram run wrong.yaml
-fails 1 engram scenario check file.yaml --only pro
+fails 2 engram scenario check file.yaml --only pro
