@@ -68,7 +68,7 @@ static eg_status table_published(eg_groups *g, eg_grid *t, size_t k, const eg_co
     char text[80], scale[64];
     eg_show_scale(scale, g);
     t->weight[k] = c->weight;
-    EG_TRY(eg_grid_set(g, t, 0, k, *scale ? "published*" : "published", EG_CELL_PUBLISHED));
+    EG_TRY(eg_grid_set(g, t, 0, k, *scale ? EG_GRID_STARRED : "published", EG_CELL_PUBLISHED));
     for (size_t i = 1; i < t->rows; i++) {
         const eg_published *p = eg_groups_published(g, t->of[i], c->which);
         eg_show_spread(text, c->which, (eg_spread){p ? p->mean : NAN, p ? p->sd : NAN, 1});
@@ -250,18 +250,21 @@ eg_status eg_compare_check(const eg_compare_how *how)
     return how->sort ? table_sort_name(how->sort, &name) : EG_OK;
 }
 
-/* What the scale is, and that published figures are of the whole experiment. */
-static eg_status table_scale_note(eg_groups *g, const char **out)
+/* What the scale is, and that published figures, which have a star then, are of the whole
+ * experiment. */
+static eg_status table_scale_note(eg_groups *g, const eg_grid *t, const char **out)
 {
     char scale[64];
+    bool star = false;
+    for (size_t k = 0; k < t->columns; k++)
+        star |= strcmp(t->cell[k].text, EG_GRID_STARRED) == 0;
     eg_show_scale(scale, g);
     *out = NULL;
     if (!*scale)
         return EG_OK;
-    *out =
-        eg_arena_text(&g->arena, "%s%s: less data and fewer rounds than the experiment has%s",
-                      g->n_published ? "* " : "", scale,
-                      g->n_published ? "; published figures are of all of it" : "");
+    *out = eg_arena_text(
+        &g->arena, "%s%s: less data and fewer rounds than the experiment has%s",
+        star ? "* " : "", scale, star ? "; published figures are of all of it" : "");
     return *out ? EG_OK : EG_ENOMEM;
 }
 
@@ -304,7 +307,7 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
     *n = 0;
     if (!notes)
         return EG_ENOMEM;
-    EG_TRY(table_scale_note(g, &notes[0]));
+    EG_TRY(table_scale_note(g, t, &notes[0]));
     *n = notes[0] != NULL;
     EG_TRY(table_bare_note(g, &notes[*n]));
     *n += notes[*n] != NULL;

@@ -39,6 +39,9 @@ eg_status eg_grid_set(eg_groups *g, eg_grid *t, size_t row, size_t column, const
 eg_status eg_grid_label(eg_groups *g, eg_grid *t, size_t row, bool brief); /* of its group */
 enum { EG_GRID_ALWAYS = 1000 }; /* the weight of what is never left out */
 
+/* The heading of published figures that are of larger runs: it leads to the note below. */
+#define EG_GRID_STARRED "published*"
+
 /* The groups in that order. */
 eg_status eg_grid_sort(eg_groups *g, const char *sort, const eg_group ***out);
 

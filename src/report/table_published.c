@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A figure of ours and a paper's. */
 typedef struct published_row {
@@ -90,10 +91,14 @@ static eg_status published_grid(eg_groups *g, const published_rows *rows, bool b
                    {"deviations", 4},
                    {"within two", 2}};
     size_t n = sizeof columns / sizeof *columns;
+    char scale[64];
+    eg_show_scale(scale, g);
     EG_TRY(eg_grid_alloc(g, rows->n + 1, n, t));
     for (size_t k = 0; k < n; k++) {
         t->weight[k] = columns[k].weight;
-        EG_TRY(eg_grid_set(g, t, 0, k, columns[k].heading, EG_CELL_PLAIN));
+        bool star = *scale && strcmp(columns[k].heading, "published") == 0;
+        EG_TRY(eg_grid_set(g, t, 0, k, star ? EG_GRID_STARRED : columns[k].heading,
+                           EG_CELL_PLAIN));
     }
     for (size_t i = 0; i < rows->n; i++) {
         const eg_group *of = t->of[i + 1] = rows->list[i].of;

@@ -19,6 +19,8 @@ engram compare file.yaml --seeds 0..2 --csv | head -1 | tr , '\n' | grep "differ
 echo "# ours beside theirs"
 engram compare file.yaml --seeds 0..2 --published --quiet | head -3 | no_numbers
 engram compare file.yaml --seeds 0..2 --published --csv | cut -d, -f1-5
+engram compare file.yaml --published --set scale=0.5 --quiet | grep -o "published\*\|^\* .*"
+engram compare file.yaml --only avg --set scale=0.5 --quiet | grep -o "published\*\|.*scale 0.5:"
 echo "# a sweep's runs have the figures of its label"
 engram compare file.yaml --only er --set er.batch=2,4 --published --csv | cut -d, -f1-3,8
 engram compare file.yaml --only er --set er.batch=2,4 --published --markdown | cut -d'|' -f2,3
