@@ -53,6 +53,15 @@ void eg_show_unit(char out[32], eg_unit unit, double x)
         snprintf(out, 32, "%.4g", x + 0.0);
 }
 
+/* A line's number has the decimals of the step, or lines of fast rounds would share one. */
+static void axis_number(char out[32], eg_unit unit, double x, double step)
+{
+    if (unit == EG_SECONDS && step < 0.01)
+        snprintf(out, 32, "%.*f s", (int)ceil(-log10(step) - 1e-9), x);
+    else
+        eg_show_unit(out, unit, x);
+}
+
 /* "20.0 MB" as "20 MB", "5.00 s" as "5 s". */
 static void axis_trim(char *text)
 {
@@ -72,7 +81,7 @@ void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit)
     for (int k = first; k <= last; k++) {
         char text[32];
         double y = eg_frame_y(m, k * step);
-        eg_show_unit(text, unit, k * step);
+        axis_number(text, unit, k * step, step);
         if (unit != EG_NUMBER)
             axis_trim(text);
         fprintf(p->f,

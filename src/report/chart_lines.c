@@ -114,6 +114,15 @@ static void lines_draw(eg_page *p, const eg_frame *m, const eg_line_chart *c, co
     fprintf(p->f, "</g>\n");
 }
 
+/* How many points of a line there are up to the last that has a value. */
+static size_t lines_end(const eg_line *l)
+{
+    size_t i = l->n;
+    while (i > 0 && isnan(l->point[i - 1].y))
+        i--;
+    return i;
+}
+
 /* Names and last values beside the ends of the lines. */
 static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
 {
@@ -121,9 +130,7 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
     size_t n = 0;
     for (size_t k = 0; labels && k < c->n; k++) {
         const eg_line *l = &c->line[k];
-        size_t i = l->n;
-        while (i > 0 && isnan(l->point[i - 1].y))
-            i--;
+        size_t i = lines_end(l);
         if (i == 0 || l->point[i - 1].x < l->since)
             continue;
         char value[32];
@@ -143,13 +150,17 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
 
 static double lines_room(const eg_line_chart *c)
 {
-    double number = eg_svg_label_width(c->unit == EG_PERCENT ? "00.0  " : "0.0000  ", 0) -
-                    eg_svg_label_width("", 0);
     double room = lines_room_least;
     if (c->small)
         return lines_room_small;
-    for (size_t i = 0; i < c->n; i++)
-        room = fmax(room, number + eg_svg_label_width(c->line[i].name, c->line[i].dash));
+    for (size_t i = 0; i < c->n; i++) {
+        char value[32], number[40];
+        size_t end = lines_end(&c->line[i]);
+        eg_show_unit(value, c->unit, end ? c->line[i].point[end - 1].y : NAN);
+        snprintf(number, sizeof number, "%s  ", value);
+        room = fmax(room, eg_svg_label_width(number, 0) - eg_svg_label_width("", 0) +
+                              eg_svg_label_width(c->line[i].name, c->line[i].dash));
+    }
     return fmin(room + 1,
                 lines_room_most); /* a pixel for what sums in another order round to */
 }

@@ -74,11 +74,31 @@ static void rounds_table(eg_page *p, const eg_group *g, rounds_value value, eg_u
     }
 }
 
+/* Whether a line has anything to show. */
+static bool rounds_is_finite(const eg_line *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (isfinite(l->point[i].y))
+            return true;
+    return false;
+}
+
+/* What stands in place of a chart without a line. */
+static void rounds_never(eg_page *p)
+{
+    fprintf(p->f, "<p class=\"warn\" data-warn=\"loss\">The training loss was never finite."
+                  "</p>\n");
+}
+
 static eg_status rounds_figure(eg_page *p, const eg_group *g, eg_line_chart *c,
                                rounds_value value, eg_line *line)
 {
     const eg_events *log = eg_group_longest(g)->log;
     EG_TRY(rounds_points(p, g, value, line));
+    if (!rounds_is_finite(line)) {
+        rounds_never(p);
+        return EG_OK;
+    }
     line->name = c->title;
     line->strong = log->n_round <= ROUNDS_POINTS / 2;
     c->small = true;
@@ -147,6 +167,13 @@ eg_status eg_chart_losses(eg_page *p)
     }
     if (longest->log->n_round == 0)
         return EG_OK;
+    bool finite = false;
+    for (size_t i = 0; i < g->n; i++)
+        finite |= rounds_is_finite(&line[i]);
+    if (!finite) {
+        rounds_never(p);
+        return EG_OK;
+    }
     EG_TRY(eg_task_ends(p, longest, &c.task_end, &c.n_ends));
     c.n_tasks = longest->start->tasks;
     c.line = line;

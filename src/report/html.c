@@ -16,13 +16,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The names of all experiments, each once: "demo, larger". */
+static void html_names(eg_page *p)
+{
+    const eg_groups *g = p->g;
+    for (size_t i = 0; i < g->n; i++) {
+        const char *name = g->group[i].run[0]->start->name;
+        bool said = false;
+        for (size_t k = 0; k < i; k++)
+            said |= strcmp(g->group[k].run[0]->start->name, name) == 0;
+        if (said)
+            continue;
+        fputs(i ? ", " : "", p->f);
+        eg_html_text(p->f, name);
+    }
+}
+
 static void html_head(eg_page *p)
 {
     const eg_group *first = &p->g->group[0];
     fprintf(p->f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                   "<title>");
-    eg_html_text(p->f, first->run[0]->start->name);
+    html_names(p);
     if (p->g->n == 1) {
         fprintf(p->f, " – ");
         eg_html_text(p->f, first->run[0]->start->label);
@@ -400,7 +416,7 @@ static eg_status html_page(eg_page *p)
     const eg_group *first = &p->g->group[0];
     html_head(p);
     fprintf(p->f, "<p class=\"brand\">engram %s</p>\n<h1>", p->g->n > 1 ? "comparison" : "run");
-    eg_html_text(p->f, first->run[0]->start->name);
+    html_names(p);
     if (p->g->n == 1) {
         fprintf(p->f, ": ");
         eg_html_text(p->f, first->run[0]->start->label);
