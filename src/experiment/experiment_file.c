@@ -8,6 +8,7 @@
 #include "experiment/sweep.h"
 
 #include "io/yaml.h"
+#include "scenario/scenario.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,9 +258,12 @@ static eg_status file_fill(eg_experiment *e, const eg_experiment_file *f,
     EG_TRY(file_apply_run(e, f->y, run));
     EG_TRY(eg_sweep_label(sweep, i, file_label(run), e->label));
     EG_TRY(eg_sweep_apply(sweep, i, f->y, e));
-    if (!e->name[0] || e->n_sources == 0)
-        return eg_fail(EG_EINVAL, "%s: the key '%s' is missing", eg_yaml_name(f->y),
-                       e->name[0] ? "data" : "name");
+    const char *missing = !e->name[0]         ? "name"
+                          : e->n_sources == 0 ? "data"
+                          : !e->spec->kind    ? "scenario.kind"
+                                              : NULL;
+    if (missing)
+        return eg_fail(EG_EINVAL, "%s: the key '%s' is missing", eg_yaml_name(f->y), missing);
     EG_TRY(eg_yaml_blame(f->y, run, eg_experiment_check(e)));
     return eg_experiment_resolve(e);
 }

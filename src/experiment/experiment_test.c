@@ -316,6 +316,7 @@ static void test_what_cannot_be_resumed_is_said(void **state)
     (void)state;
     static const char damaged[] = "name: [\n", changed[] = "name: other\n"
                                                            "data: blobs\n"
+                                                           "scenario: {kind: domain-rotation}\n"
                                                            "runs: [{label: a, method: er}]\n"
                                                            "memory: {kind: window}\n";
     char out[FILES_PATH * 2], path[512];

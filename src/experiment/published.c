@@ -12,9 +12,21 @@
 #include <string.h>
 
 /* The columns of the table that papers have figures for. */
-static const char *const figures_known[] = {
-    "acc_final", "acc_seen", "acc_task_il", "acc_last_ten", "aia", "client_mean",
-    "aa",        "ar",       "forgetting",  "bwt",          "fwt"};
+static const char *const figures_known[] = {"acc_final",
+                                            "acc_seen",
+                                            "acc_task_il",
+                                            "acc_last_ten",
+                                            "acc_t",
+                                            "aia",
+                                            "client_mean",
+                                            "client_sd",
+                                            "client_worst",
+                                            "aa",
+                                            "ar",
+                                            "forgetting",
+                                            "forgetting_from_first",
+                                            "bwt",
+                                            "fwt"};
 
 static eg_status figures_check_metric(const eg_yaml *y, const eg_yaml_node *node)
 {
@@ -47,7 +59,12 @@ static eg_status figures_one(const eg_yaml *y, const eg_yaml_node *node, eg_publ
     if (node->type != EG_YAML_SEQUENCE || node->n < 1 || node->n > 2)
         return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number or [mean, sd]");
     EG_TRY(figures_number(y, node->child, &out->mean));
-    return node->n == 1 ? EG_OK : figures_number(y, node->child->next, &out->sd);
+    if (node->n == 1)
+        return EG_OK;
+    EG_TRY(figures_number(y, node->child->next, &out->sd));
+    return out->sd >= 0 ? EG_OK
+                        : eg_yaml_fail(y, node->child->next, EG_EINVAL,
+                                       "a published deviation is not below 0");
 }
 
 eg_status eg_figures_read(eg_figures *to, const eg_yaml *y, const eg_yaml_node *published,

@@ -54,3 +54,13 @@ fails 1 engram run wrong.yaml
 sed 's/method: fedprox/methods: fedprox/' file.yaml >wrong.yaml
 fails 1 engram run wrong.yaml
 fails 2 engram scenario check file.yaml --only pro
+sed '/^scenario:/d' file.yaml >wrong.yaml
+fails 1 engram run wrong.yaml
+echo "# a paper's figures"
+figures() { sed "s/method: fedprox/&, published: {$1}/" file.yaml; }
+figures 'acc_t: 3, client_sd: 1, client_worst: 2, forgetting_from_first: [4, 0]' >right.yaml
+engram scenario digest right.yaml | cut -d' ' -f2
+figures 'acc_final: [50, -3]' >wrong.yaml
+fails 1 engram run wrong.yaml
+figures 'acc_end: 3' >wrong.yaml
+fails 1 engram run wrong.yaml
