@@ -43,27 +43,47 @@ static void list_options(const eg_opt *opts, const char *indent)
 }
 
 /* The keys of a file that hold a component's name, or whole runs. */
+static const struct {
+    const char *name, *help;
+} list_keys[] = {
+    {"name", "of the experiment; run folders begin with it"},
+    {"data", "a data set: its name, {name: NAME, OPTION: VALUE, ...}, or a list of these"},
+    {"model", "a network: its name, or {name: NAME, OPTION: VALUE, ...}"},
+    {"optimizer", "an optimiser: its name, or {name: NAME, lr: VALUE, OPTION: VALUE, ...}"},
+    {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
+    {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
+    {"sweep", "settings with several values, a run for each: {train.lr: [0.1, 0.01]}"},
+    {"runs", "the runs, a list of mappings with these keys:"},
+    {"  label", "the run's name, in folders and tables"},
+    {"  method", "a method, or a list of methods that work together"},
+    {"  overrides", "settings of this run alone, written as in the file"},
+    {"  sweep", "the same for this run alone"},
+    {"  published", "a paper's figures in percent, {METRIC: [MEAN, DEVIATION]}"},
+};
+enum { LIST_KEYS = sizeof list_keys / sizeof *list_keys };
+
 static void list_file_keys(void)
 {
-    static const struct {
-        const char *name, *help;
-    } keys[] = {
-        {"name", "of the experiment; run folders begin with it"},
-        {"data", "a data set: its name, {name: NAME, OPTION: VALUE, ...}, or a list of these"},
-        {"model", "a network: its name, or {name: NAME, OPTION: VALUE, ...}"},
-        {"optimizer", "an optimiser: its name, or {name: NAME, lr: VALUE, OPTION: VALUE, ...}"},
-        {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
-        {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
-        {"sweep", "settings with several values, a run for each: {train.lr: [0.1, 0.01]}"},
-        {"runs", "the runs, a list of mappings with these keys:"},
-        {"  label", "the run's name, in folders and tables"},
-        {"  method", "a method, or a list of methods that work together"},
-        {"  overrides", "settings of this run alone, written as in the file"},
-        {"  sweep", "the same for this run alone"},
-        {"  published", "a paper's figures in percent, {METRIC: [MEAN, DEVIATION]}"},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        printf("  %-22s %s\n", keys[i].name, keys[i].help);
+    for (size_t i = 0; i < LIST_KEYS; i++)
+        printf("  %-22s %s\n", list_keys[i].name, list_keys[i].help);
+}
+
+/* Explains a key of a file that is no component; those of a run are indented. */
+static bool list_explain_key(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < LIST_KEYS; i++) {
+        const char *key = list_keys[i].name + strspn(list_keys[i].name, " ");
+        if (strcmp(key, name) != 0)
+            continue;
+        found = true;
+        printf("key %s%s: %s\n", key == list_keys[i].name ? "" : "of a run, ", key,
+               list_keys[i].help);
+        for (size_t k = i + 1;
+             k < LIST_KEYS && *list_keys[k].name == ' ' && key == list_keys[i].name; k++)
+            printf("%-24s %s\n", list_keys[k].name, list_keys[k].help);
+    }
+    return found;
 }
 
 int eg_verb_list(int argc, char **argv)
@@ -173,6 +193,6 @@ int eg_verb_help(int argc, char **argv)
             list_markdown(f);
         return 0;
     }
-    bool verb = eg_cli_print_verb(argv[1]);
-    return list_explain(argv[1]) || verb ? 0 : list_unknown(argv[1]);
+    bool verb = eg_cli_print_verb(argv[1]), part = list_explain(argv[1]);
+    return list_explain_key(argv[1]) || part || verb ? 0 : list_unknown(argv[1]);
 }

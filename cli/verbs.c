@@ -207,7 +207,7 @@ const eg_verb eg_verbs[] = {
     {"list", eg_verb_list,
      "engram list "
      "methods|models|generators|data|scenarios|partitioners|metrics|optimisers|ops|\n"
-     "            settings\n",
+     "            transports|settings\n",
      "list what there is", "`engram help NAME` explains anything in a list.\n"},
     {"help", eg_verb_help, "engram help [NAME | --markdown]\n",
      "explain a verb or anything that is listed",

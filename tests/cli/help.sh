@@ -12,6 +12,9 @@ engram model --help
 engram help mlp
 engram help adamw
 engram help relu
+engram help optimizer
+engram help runs
+engram help sweep
 engram help --markdown | sed -n '1,5p'
 code=0
 engram >/dev/null || code=$?
