@@ -191,6 +191,10 @@ static eg_status yaml_parse_into(eg_yaml *y, const char *name, const void *bytes
     if (n > YAML_MAX_BYTES)
         return eg_fail(EG_EFORMAT, "%s: %zu bytes are more than the %d a file may have", name,
                        n, YAML_MAX_BYTES);
+    if (n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) { /* some editors' mark of UTF-8 */
+        bytes = (const char *)bytes + 3;
+        n -= 3;
+    }
     yaml_reader r = {.y = y};
     if (!yaml_parser_initialize(&r.parser))
         return eg_fail(EG_ENOMEM, "%s: out of memory", name);

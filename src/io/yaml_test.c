@@ -42,6 +42,23 @@ static void test_empty_document_is_an_empty_mapping(void **state)
     eg_yaml_free(y);
 }
 
+static void test_a_mark_of_the_encoding_is_skipped(void **state)
+{
+    (void)state;
+    static const char text[] = "\xef\xbb\xbf"
+                               "name: x\n";
+    eg_yaml *y;
+    assert_ok(eg_yaml_parse("t", text, sizeof text - 1, &y));
+    const eg_yaml_node *name = eg_yaml_get(eg_yaml_root(y), "name");
+    assert_non_null(name);
+    assert_string_equal(name->text, "x");
+    assert_int_equal(name->line, 1);
+    eg_yaml_free(y);
+    assert_ok(eg_yaml_parse("t", text, 3, &y));
+    assert_int_equal(eg_yaml_root(y)->n, 0);
+    eg_yaml_free(y);
+}
+
 static void test_what_is_refused_says_where(void **state)
 {
     (void)state;
@@ -80,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_keeps_order_types_and_places),
         cmocka_unit_test(test_empty_document_is_an_empty_mapping),
+        cmocka_unit_test(test_a_mark_of_the_encoding_is_skipped),
         cmocka_unit_test(test_what_is_refused_says_where),
         cmocka_unit_test(test_a_value_that_is_no_text_is_refused),
     };
