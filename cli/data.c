@@ -29,27 +29,35 @@ static void data_list_options(const eg_dataset *d)
 }
 
 /* What it is, and whether it is here. */
-static void data_list_one(const eg_dataset *d)
+static void data_list_one(const eg_dataset *d, const eg_origin *from)
 {
     char folder[1024];
     printf("%-14s %s", d->component.name, d->component.help);
     if (!d->generated)
-        printf("; %s", eg_dataset_where(d, &(eg_origin){0}, sizeof folder, folder)
-                           ? folder
-                           : "not here");
+        printf("; %s", eg_dataset_where(d, from, sizeof folder, folder) ? folder : "not here");
     printf("\n");
 }
 
 static int data_list(int argc, char **argv)
 {
+    eg_origin from = {0};
+    bool named = false;
     for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--data-dir") == 0) {
+            if (!(from.dir = eg_cli_value("data", argc, argv, &i)))
+                return 2;
+            continue;
+        }
+        if (argv[i][0] == '-')
+            return eg_cli_usage("data", "list has no option '%s'", argv[i]);
         const eg_dataset *d = eg_dataset_find(argv[i]);
         if (!d)
             return eg_cli_refused("data", EG_ENOENT);
         data_list_options(d);
+        named = true;
     }
-    for (const eg_dataset *const *d = eg_datasets; argc == 0 && *d; d++)
-        data_list_one(*d);
+    for (const eg_dataset *const *d = eg_datasets; !named && *d; d++)
+        data_list_one(*d, &from);
     return 0;
 }
 

@@ -132,6 +132,11 @@ LARGEST=2000000 expect 1 "File too large" data mnist
 expect 1 "nothing: there is no such data set; there are cifar10, cifar100, emnist" data nothing
 expect 1 "svhn: it cannot be fetched from here; see http" data svhn
 none
+mkdir "$ENGRAM_DATA/svhn" # an empty folder is no data
+expect 1 "svhn: it cannot be fetched from here; see http" data svhn
+touch "$ENGRAM_DATA/svhn/x"
+expect 0 "svhn: it cannot be fetched from here; see http" data svhn
+rm -r "$ENGRAM_DATA/svhn"
 
 # Stopped in the middle.
 NPM_SLEEP=60 "$python" driver.py "$tool" mnist 2>said &

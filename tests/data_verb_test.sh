@@ -35,7 +35,13 @@ expect 1 "was not found in $folder/mnist or $folder; 'tools/data mnist' brings" 
 expect 1 "was not found in $folder/.local/share/engram/mnist" check mnist
 expect 0 "10 classes, 60,000 + 10,000; not here" list
 mkdir -p .local/share/engram/mnist
+expect 0 "10 classes, 60,000 + 10,000; not here" list # an empty folder is no data
+touch .local/share/engram/mnist/train-images-idx3-ubyte
 expect 0 "10 classes, 60,000 + 10,000; $folder/.local/share/engram/mnist" list
+mkdir -p other/usps && touch other/usps/x
+expect 0 "7,291 + 2,007; $folder/other/usps" list --data-dir "$folder/other"
+expect 2 "list has no option '--seed'" list --seed 3
+expect 2 "--data-dir needs a value" list --data-dir
 expect 0 "channels   mean 0." check glyphs --set train=50 --set test=10
 expect 2 "there is no data set 'nothing'; there are blobs" show nothing
 expect 1 "/none/x.png" show blobs --out /none/x.png

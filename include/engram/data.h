@@ -96,7 +96,7 @@ const eg_dataset *eg_dataset_find(const char *word); /* as eg_family_find */
 eg_status eg_dataset_add(const eg_dataset *d);
 
 /* The folder that a data set's files would be taken from, as far as its name tells; false if
- * there is none. */
+ * there is none, or nothing in it. */
 bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, char *out);
 
 /* Loads one split and checks what the member promised. self: options, NULL for the defaults;

@@ -3,6 +3,7 @@
  */
 #include "data/find.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,18 @@ eg_status eg_find(const eg_origin *from, const eg_place *place, const char *cons
                    place->get);
 }
 
+/* Whether a folder holds anything: which files a set has, only its own reader knows. */
+static bool find_has_files(const char *folder)
+{
+    DIR *d = opendir(folder);
+    bool any = false;
+    for (const struct dirent *e; d && !any && (e = readdir(d));)
+        any = e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return any;
+}
+
 bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, char *out)
 {
     char dir[EG_PATH_SIZE], places[4][EG_PATH_SIZE], system[EG_PATH_SIZE];
@@ -102,7 +115,7 @@ bool eg_dataset_where(const eg_dataset *d, const eg_origin *from, size_t size, c
     int n =
         find_places(given ? dir : NULL, &(eg_place){d->component.name, system, NULL}, places);
     for (int i = 0; i < n; i++)
-        if ((!given || strcmp(places[i], dir) != 0) && access(places[i], F_OK) == 0) {
+        if ((!given || strcmp(places[i], dir) != 0) && find_has_files(places[i])) {
             snprintf(out, size, "%s", places[i]);
             return true;
         }
