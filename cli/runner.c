@@ -272,11 +272,12 @@ int runner_compare(const runner_options *o, const runner_folders *folders)
         printf("%s", table);
     bool alone = folders->n == 1 && !o->reuse; /* it has a page of its own */
     if (s == EG_OK && how.form == EG_COMPARE_TEXT && files && !alone) {
-        s = eg_run_file(o->out, EG_RUN_REPORT, page);
-        if (s == EG_OK)
-            s = eg_report_write(paths, folders->n, published, n, &how, page);
-        if (s == EG_OK)
+        /* The table is what was asked for; a folder that cannot be written has it too. */
+        if (eg_run_file(o->out, EG_RUN_REPORT, page) == EG_OK &&
+            eg_report_write(paths, folders->n, published, n, &how, page) == EG_OK)
             printf("\n%s\n", page);
+        else
+            fprintf(stderr, "engram: no report: %s\n", eg_error());
     }
     free(published);
     free(table);
