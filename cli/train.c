@@ -28,6 +28,7 @@ typedef struct train_set {
 typedef struct train_job {
     const char *model, *options, *lr;
     int64_t epochs;
+    bool told;              /* how many epochs */
     char sets[EG_CLI_SETS]; /* the options, when they were given */
 } train_job;
 
@@ -139,8 +140,13 @@ static eg_status train_load(train_set *d)
 static int train_parse(int argc, char **argv, train_job *job)
 {
     static const char *const known[] = {"--model", "--epochs", "--lr", "--set"};
+    static const char *const drawers[] = {"--data",  "--class", "--size",
+                                          "--steps", "--seed",  "--data-dir",
+                                          "--sheet", "--out",   "--quiet"};
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i];
+        if (eg_cli_knows(name, sizeof drawers / sizeof *drawers, drawers))
+            return eg_cli_usage("train", "%s belongs to --generator", name);
         if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
             return eg_cli_usage("train", "there is no option '%s'", name);
         const char *value = eg_cli_value("train", argc, argv, &i);
@@ -157,6 +163,8 @@ static int train_parse(int argc, char **argv, train_job *job)
             job->lr = value;
         } else if ((job->epochs = strtoll(value, &end, 10)) < 1 || *end || job->epochs > 1000) {
             return eg_cli_usage("train", "'%s' is no number of epochs", value);
+        } else {
+            job->told = true;
         }
     }
     return 0;
@@ -189,10 +197,13 @@ int eg_verb_train(int argc, char **argv)
         if (strcmp(argv[i], "--generator") == 0)
             return train_generator(argc, argv);
     train_job asked = {.lr = "0.01", .epochs = 3};
-    const train_job linear = {.model = "mlp", .options = "depth=0", .lr = "0.01", .epochs = 1};
     int wrong = train_parse(argc, argv, &asked);
     if (wrong)
         return wrong;
+    const train_job linear = {.model = "mlp",
+                              .options = "depth=0",
+                              .lr = asked.lr,
+                              .epochs = asked.told ? asked.epochs : 1};
     train_set d = {0};
     eg_status s = train_check(&asked);
     if (s != EG_OK)

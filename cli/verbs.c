@@ -125,7 +125,7 @@ const eg_verb eg_verbs[] = {
      "engram train [options]\n"
      "       engram train --generator NAME [--data NAME] [options]\n",
      "train one network on generated characters, or one that draws",
-     "Without a model: a linear one, and cnn-small.\n\n"
+     "Without a model: a linear one, for one pass unless --epochs is given, and cnn-small.\n\n"
      "  --model NAME      `engram list models` has them\n"
      "  --set 'K=V ...'   its options\n"
      "  --epochs N        passes over the data (3)\n"
@@ -182,7 +182,7 @@ const eg_verb eg_verbs[] = {
      "  --load FILE       read and check a safetensors file\n"
      "  --save FILE       write one\n"},
     {"data", eg_verb_data,
-     "engram data list [NAME]\n"
+     "engram data list [NAME] [--data-dir DIR]\n"
      "       engram data check NAME [options]\n"
      "       engram data show NAME [options]\n",
      "list, check and look at data sets",

@@ -12,6 +12,7 @@ fails 2 engram bench --nothing
 fails 2 engram bench --batch 0
 fails 2 engram bench --seconds never
 fails 2 engram train --epochs none
+fails 2 engram train --model mlp --data mnist
 fails 2 engram run --nothing
 fails 2 engram run
 fails 2 engram train --lr x
