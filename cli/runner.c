@@ -55,7 +55,10 @@ static screen_form run_form(const runner_options *o)
 
 static screen run_screen(const runner_options *o, const eg_experiment *e, uint64_t seed)
 {
-    return (screen){.form = run_form(o), .label = eg_experiment_label(e), .seed = seed};
+    return (screen){.form = run_form(o),
+                    .label = eg_experiment_label(e),
+                    .seed = seed,
+                    .served = o->listen != NULL};
 }
 
 /* Carries out a run, new or resumed; at: the folder to resume, or NULL for the usual one. held:

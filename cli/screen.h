@@ -17,6 +17,7 @@ typedef struct screen {
     screen_form form;
     const char *label;
     uint64_t seed;
+    bool served;     /* its clients are devices */
     double shown;    /* seconds at the last line */
     double since;    /* at the end of the last round */
     int64_t done;    /* rounds */

@@ -112,6 +112,24 @@ all_ended
 [ "$(hash three)" = "$(hash long)" ] || fail "kills change the result"
 listen=127.0.0.1:0
 
+# Ctrl-C stops at a checkpoint, and says what goes on.
+state=h
+serve eight "${longer[@]}"
+devices
+until compgen -G "eight/t-*/metrics.jsonl" >/dev/null && grep -q '"event":"round","round":3' eight/t-*/metrics.jsonl; do sleep 0.02; done
+kill -INT "$server"
+code=0
+wait "$server" || code=$?
+if ! compgen -G "eight/t-*/summary.json" >/dev/null; then
+    [ "$code" = 1 ] && grep -q "'engram serve --resume eight/t-refed-s0-" serve.log || fail "Ctrl-C does not say what goes on"
+    listen=127.0.0.1:${url##*:}
+    serve eight --resume eight/t-refed-s0-*
+    ended "the resumed server" "$server"
+fi
+for k in 0 1 2; do ended "device $k" "${device[k]}"; done
+[ "$(hash eight)" = "$(hash long)" ] || fail "Ctrl-C changes the result"
+listen=127.0.0.1:0
+
 # A device that never comes is lost each round, and the run goes on without it.
 state=d
 serve four t.yaml --only fedavg --at-least 2 --patience 1
