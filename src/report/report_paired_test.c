@@ -128,7 +128,7 @@ static void test_latex_takes_no_label_for_an_option(void **state)
 {
     (void)state;
     static const char *const labels[] = {"[ours] er", "*er", "er [ours]"};
-    char at[3][FILES_PATH + 16], *text;
+    char at[3][FILES_PATH + 32], *text;
     const char *list[] = {at[0], at[1], at[2]};
     for (int i = 0; i < 3; i++) {
         fixture s = {.name = "one",
