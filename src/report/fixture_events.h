@@ -19,13 +19,13 @@ typedef struct fixture {
     int64_t skipped;   /* this round, 0: none; all its uploads are left out */
     double validation; /* the accuracy on samples held out; 0: there are none */
     double keep;       /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
+    double second;     /* how long a second of a round is; 0: as long as it is */
     bool every_task;   /* evaluate at the ends of tasks only */
     bool local;        /* every client evaluates for itself, the server does not */
     bool both;         /* every client evaluates at the ends of tasks, beside the server */
     bool notes;        /* every client notes its drift, the server its step */
     bool perfect;      /* what was learned is known without a mistake */
     bool diverged;     /* no round has a loss */
-    double second;     /* how long a second of a round is; 0: as long as it is */
     bool unfinished;
     bool bare; /* lines have no checksums, as an older program wrote them */
 } fixture;
