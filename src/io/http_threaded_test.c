@@ -1,4 +1,4 @@
-/* http_test.c - the server and the client of HTTP, one against the other.
+/* http_threaded_test.c - the server and the client of HTTP, one against the other.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "io/http_client.h"

@@ -1,4 +1,4 @@
-/* https_test.c - a server among devices that are not to be trusted.
+/* https_threaded_test.c - a server among devices that are not to be trusted.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two devices are honest and join by eg_join, on threads of this process; the third speaks the

@@ -1,4 +1,4 @@
-/* devices_test.c - every method with devices on a network has the bits it has on one machine.
+/* devices_threaded_test.c - every method has the same bits on devices as on one machine.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "method_runs.h"
