@@ -40,8 +40,8 @@ typedef struct eg_http_listen {
     void *context;
 } eg_http_listen;
 
-/* Listens, and answers from here on. EG_EIO: it cannot, "... is in use". What the handles are
- * borrowed until it is freed. */
+/* Listens, and answers from here on. EG_EIO: it cannot, "... is in use". Of what `how` points
+ * to only the context is used afterwards. */
 eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out);
 void eg_http_server_free(eg_http_server *s); /* NULL is fine; those who wait are late first */
 

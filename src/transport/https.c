@@ -41,13 +41,13 @@ double eg_https_patience(const eg_https *h)
 static eg_status https_open(void *self, const eg_site *site)
 {
     eg_https *h = self;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->changed, NULL);
     if (!site->listen)
         return eg_fail(EG_EINVAL, "the transport https is for `engram serve`");
     h->site = *site;
     h->how = *site->listen;
     h->n_devices = eg_scenario_n_clients(site->feed->scenario);
-    pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->changed, NULL);
     EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->keys, &h->keys));
     EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->devices, &h->devices));
     for (int64_t i = 0; i < h->n_devices; i++)
@@ -146,8 +146,6 @@ static eg_status https_listen(eg_https *h)
                                                  .context = h},
                                &h->server);
     free(certificate);
-    if (secret)
-        memset(secret, 0, strlen(secret));
     free(secret);
     EG_TRY(s);
     snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
@@ -378,10 +376,10 @@ static void https_close(void *self)
     eg_https *h = self;
     eg_http_server_free(h->server);
     eg_http_page_drop(h->welcome);
-    if (h->keys)
-        memset(h->keys, 0, (size_t)h->n_devices * sizeof *h->keys);
     free(h->keys);
     free(h->devices);
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
 }
 
 const eg_transport eg_transport_https = {

@@ -429,7 +429,6 @@ static void join_close(join *j)
     eg_http_client_free(j->server);
     if (j->lock >= 0)
         close(j->lock);
-    memset(j->key, 0, sizeof j->key);
 }
 
 eg_status eg_join(const eg_join_how *how, int64_t *n_turns)

@@ -80,7 +80,6 @@ static eg_status keys_walk(const char *path, eg_status (*visit)(void *to, const 
         if (s == EG_OK && is)
             s = visit(to, &line);
     }
-    memset(bytes, 0, n);
     free(bytes);
     return s;
 }
