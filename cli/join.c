@@ -16,12 +16,11 @@ typedef struct join_options {
     eg_join_how how;
     eg_cli_settings settings;
     bool quiet;
-    int64_t shown; /* turns that were shown; -1: none */
 } join_options;
 
 static bool join_show(void *context, const eg_device_moment *m)
 {
-    join_options *o = context;
+    const join_options *o = context;
     if (!o->quiet && m->exchange)
         printf("round %lld/%lld: %s\n", (long long)m->round, (long long)m->n_rounds,
                m->exchange);
@@ -83,11 +82,8 @@ static int join_parse(int argc, char **argv, join_options *o)
             int wrong = value ? join_value(name, value, o) : 2;
             if (wrong)
                 return wrong;
-        } else if (argv[i][0] == '-') {
-            return eg_cli_usage("join", "there is no option '%s'", argv[i]);
-        } else if (o->how.url) {
-            return eg_cli_usage("join", "one server at a time: '%s' or '%s'", o->how.url,
-                                argv[i]);
+        } else if (argv[i][0] == '-' || o->how.url) {
+            return eg_cli_unknown("join", "server", o->how.url, argv[i]);
         } else {
             o->how.url = argv[i];
         }

@@ -40,7 +40,7 @@ static bool serve_seconds(const char *value, double *out)
     return end > value && !*end && *out >= 0.1 && *out <= 1e7;
 }
 
-/* An option with a value that is serve's; -1: it is not, else the exit code. */
+/* Sets an option of serve's own. 0, or the exit code. */
 static int serve_value(const char *name, const char *value)
 {
     const struct {
