@@ -41,7 +41,7 @@ endfunction()
 
 # Compiles the vector kernels once for an instruction set.
 function(eg_kernels isa)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tensor/simd/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engine/simd/*.c)
   add_library(kernels_${isa} OBJECT ${sources})
   set_target_properties(kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(kernels_${isa} PRIVATE src include)

@@ -9,7 +9,7 @@
 
 #include "test.h"
 
-#include "tensor/graph.h"
+#include "engine/graph/graph.h"
 
 #include <stdlib.h>
 

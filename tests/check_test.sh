@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{tools,include/engram,src/{base,io,tensor,op},cli,tests}
+mkdir -p "$tree"/{tools,include/engram,src/{attic,base,io,engine/{op,optim}},cli,tests}
 cp tools/{check,lint.h} "$tree/tools/"
 cp .clang-format .clang-tidy "$tree/"
 cp include/engram/base.h "$tree/include/engram/"
@@ -42,42 +42,50 @@ clean "the copy breaks no rule"
 write src/io/x.c <<<'int  x;'
 finds src/io/x.c 4 "not formatted" --no-lint
 
-write src/op/rule.h </dev/null
-write src/tensor/x.c <<<'#include "op/rule.h"'
-finds src/tensor/x.c 4 "tensor includes op/rule.h of op, which stands below it" --no-lint
-write src/tensor/x_test.c <<<'#include "op/rule.h"'
+write src/engine/op/rule.h </dev/null
+write src/io/x.c <<<'#include "engine/op/rule.h"'
+finds src/io/x.c 4 "io includes engine/op/rule.h of engine, which stands below it" --no-lint
+write src/io/x_test.c <<<'#include "engine/op/rule.h"'
 clean "a test may include everything" --no-lint
-write src/op/x.c <<<'#include "base/arena.h"'
-clean "a lower folder may include a higher one" --no-lint
-write cli/x.c <<<'#include "op/rule.h"'
+rm "$tree/src/io/x_test.c"
+write src/engine/op/x.c <<<'#include "base/arena.h"'
+clean "a lower room may include a higher one" --no-lint
+write src/engine/optim/x.h <<<'#include "engine/op/rule.h"'
+clean "a room's folders may include one another" --no-lint
+write src/engine/op/x.c <<<'#include "engine/optim/x.h"'
+finds src/engine/op/x.c 4 "closes a circle: src/engine/optim needs src/engine/op too" --no-lint
+rm "$tree/src/engine/optim/x.h"
+write src/attic/x.c </dev/null
+finds src/attic/x.c 1 "'attic' is no room" --no-lint
+write cli/x.c <<<'#include "engine/op/rule.h"'
 finds cli/x.c 4 "it may include <engram/...> and cli/" --no-lint
 write cli/x.c <<<'#include <jansson.h>'
 finds cli/x.c 4 "a library that src/ should wrap" --no-lint
 write include/engram/x.h </dev/null
-finds include/engram/x.h 1 "no layer owns this header" --no-lint
+finds include/engram/x.h 1 "no room owns this header" --no-lint
 write include/engram/graph.h <<<'#include "base/base.h"'
 finds include/engram/graph.h 4 "not installed" --no-lint
 write include/engram/model.h <<<'#include <engram/base.h>'
-write include/engram/graph.h <<<'#include <engram/model.h>'
-finds include/engram/graph.h 4 "tensor includes engram/model.h of model" --no-lint
+write include/engram/data.h <<<'#include <engram/model.h>'
+finds include/engram/data.h 4 "world includes engram/model.h of engine" --no-lint
 write include/engram/engram.h <<<'#include <engram/model.h>'
 clean "engram.h may include every public header" --no-lint
 rm "$tree/include/engram/"{engram,model}.h
 
-write src/op/x.c <<<'#include <oneapi/dnnl/dnnl.h>'
-finds src/op/x.c 4 "<oneapi/dnnl/dnnl.h> belongs to src/tensor/dnnl_calls.h alone" --no-lint
+write src/engine/op/x.c <<<'#include <oneapi/dnnl/dnnl.h>'
+finds src/engine/op/x.c 4 "<oneapi/dnnl/dnnl.h> belongs to src/engine/graph/dnnl_calls.h alone" --no-lint
 write src/io/json.c <<<'#include <jansson.h>'
-write src/op/x.c <<<'#include <jansson.h>'
-finds src/op/x.c 4 "belongs to src/io/json.c alone" --no-lint
+write src/engine/op/x.c <<<'#include <jansson.h>'
+finds src/engine/op/x.c 4 "belongs to src/io/json.c alone" --no-lint
 rm "$tree/src/io/json.c"
 
 lines() { for ((i = 0; i < $1; i++)); do echo "$2"; done; }
-lines 498 "int x;" | write src/io/x.c
-finds src/io/x.c 500 "501 lines" --no-lint
-{ echo "/* size: a table */"; lines 498 "int x;"; } | write src/io/x.c
+lines 598 "int x;" | write src/io/x.c
+finds src/io/x.c 600 "601 lines" --no-lint
+{ echo "/* size: a table */"; lines 598 "int x;"; } | write src/io/x.c
 clean "a file may say why it is long" --no-lint
-{ echo "/* *size: bytes of one; of any size: a table. */"; lines 498 "int x;"; } | write src/io/x.c
-finds src/io/x.c 500 "502 lines" --no-lint
+{ echo "/* *size: bytes of one; of any size: a table. */"; lines 598 "int x;"; } | write src/io/x.c
+finds src/io/x.c 600 "602 lines" --no-lint
 lines 248 "int x;" | write src/io/x.h
 finds src/io/x.h 250 "251 lines" --no-lint
 { echo "void f(void)"; echo "{"; lines 59 "    f();"; echo "}"; } | write src/io/x.c

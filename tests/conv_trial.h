@@ -7,7 +7,7 @@
 
 #include "guard.h"
 
-#include "op/op.h"
+#include "engine/op/op.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 
 #include "runs.h"
 
-#include "log/events.h"
+#include "run/log/events.h"
 
 static char fixture_folder[FILES_PATH];
 

@@ -8,7 +8,7 @@
 #include "golden_fedcil.h"
 #include "hand_client.h"
 
-#include "method/fedcil.h"
+#include "method/lib/fedcil.h"
 
 static struct {
     eg_worker *worker;        /* that all its work is done on */

@@ -6,8 +6,8 @@
  */
 #include "golden_fedcil.h"
 
-#include "generator/acgan.h"
-#include "method/fedcil.h"
+#include "engine/generator/acgan.h"
+#include "method/lib/fedcil.h"
 
 #include <engram/op.h>
 

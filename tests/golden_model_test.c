@@ -5,8 +5,8 @@
  */
 #include "test.h"
 
+#include "engine/graph/graph.h"
 #include "golden_file.h"
-#include "tensor/graph.h"
 
 #include <engram/model.h>
 #include <engram/op.h>

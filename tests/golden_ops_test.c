@@ -7,10 +7,10 @@
  */
 #include "test.h"
 
+#include "engine/graph/graph.h"
 #include "golden_formula.h"
 #include "io/json.h"
 #include "isa.h"
-#include "tensor/graph.h"
 
 #include <engram/op.h>
 

@@ -7,7 +7,7 @@
 
 #include "test.h"
 
-#include "tensor/plan_private.h"
+#include "engine/graph/plan_private.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

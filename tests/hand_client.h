@@ -7,7 +7,7 @@
 
 #include "files.h"
 
-#include "fed/federation.h"
+#include "run/server/federation.h"
 
 #include <stdlib.h>
 

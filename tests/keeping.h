@@ -7,7 +7,7 @@
 #include "files.h"
 
 #include "io/file.h"
-#include "store/ledger.h"
+#include "run/store/ledger.h"
 
 #include <fcntl.h>
 

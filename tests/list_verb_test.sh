@@ -40,7 +40,7 @@ expect 0 "  lr               step size (" help adam
 expect 0 "    scale            the share of rounds" list settings
 expect 0 "    published            a paper's figures" list settings
 # Every key that a file may have is listed.
-keys=$(sed -n '/file_keys\[\] = {/,/};/p' src/experiment/experiment_file.c | grep -o '"[a-z]*"' | tr -d '"')
+keys=$(sed -n '/file_keys\[\] = {/,/};/p' src/run/experiment/experiment_file.c | grep -o '"[a-z]*"' | tr -d '"')
 for key in $keys label method overrides; do
     grep -qE "^ +$key " <<<"$("$engram" list settings)" || fail "list settings: no $key"
 done

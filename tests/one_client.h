@@ -6,8 +6,8 @@
 
 #include "files.h"
 
-#include "client/classes.h"
-#include "client/worker.h"
+#include "run/client/classes.h"
+#include "run/client/worker.h"
 
 enum { ONE_CLIENT_SEED = 3, ONE_CLIENT_MAX = 8 };
 

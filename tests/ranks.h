@@ -8,7 +8,7 @@
 
 #include "runs.h"
 
-#include "transport/cluster.h"
+#include "run/transport/cluster.h"
 
 #include <pthread.h>
 

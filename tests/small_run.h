@@ -9,7 +9,7 @@
 
 #include "runs.h"
 
-#include "experiment/experiment.h"
+#include "run/experiment/experiment.h"
 
 static const char *const small_run_text =
     "name: t\n"

@@ -79,7 +79,8 @@ typedef struct eg_origin {
     uint64_t seed;   /* of what is generated; files do not depend on it */
 } eg_origin;
 
-/* The contract of a data set: one file src/data/<name>.c, one line in src/data/list.inc. */
+/* The contract of a data set: one file src/world/data/<name>.c, one line in
+ * src/world/data/list.inc. */
 typedef struct eg_dataset {
     eg_component component;
     bool generated; /* no files are needed */

@@ -25,7 +25,7 @@ typedef struct eg_marks {
     const eg_mark *at;
 } eg_marks;
 
-/* What a model is; src/model has one file each. */
+/* What a model is; src/engine/model has one file each. */
 typedef struct eg_model {
     eg_component component;
     /* NULL, or called when options were set: checks what no single row can, and brings them

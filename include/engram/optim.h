@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* What an optimiser is; src/optim has one file each. */
+/* What an optimiser is; src/engine/optim has one file each. */
 typedef struct eg_optim {
     eg_component component; /* one of its options is the real number lr */
     eg_status (*check)(

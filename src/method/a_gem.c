@@ -11,7 +11,7 @@
  */
 #include <engram/method.h>
 
-#include "method/project.h"
+#include "method/lib/project.h"
 
 typedef struct a_gem {
     int64_t samples;

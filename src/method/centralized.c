@@ -1,7 +1,7 @@
 /* centralized.c - pFedGRP's reference: every client alone, on all its real data so far.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "method/past.h"
+#include "method/lib/past.h"
 
 const eg_method eg_method_centralized = {
     .component = {"centralized", "every client alone, on all its data so far", 0, NULL},

@@ -4,7 +4,7 @@
 #include "method/chain.h"
 
 #include "base/base.h"
-#include "tensor/flops.h"
+#include "engine/graph/flops.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * the generators that need it (class_replay.h). Server: the usual mean; no generator leaves a
  * client.
  */
-#include "method/class_replay.h"
+#include "method/lib/class_replay.h"
 
 #include <engram/gallery.h>
 

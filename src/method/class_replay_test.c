@@ -4,8 +4,8 @@
  */
 #include "one_client.h"
 
-#include "method/class_replay.h"
-#include "store/records_file.h"
+#include "method/lib/class_replay.h"
+#include "run/store/records_file.h"
 
 enum { CLASSES = 4, SIDE = 8, PIXELS = SIDE * SIDE };
 

@@ -15,7 +15,7 @@
  */
 #include <engram/method.h>
 
-#include "method/fisher.h"
+#include "method/lib/fisher.h"
 
 typedef struct ewc {
     double lambda, gamma;

@@ -19,9 +19,9 @@
  * statistics of batch norms, but there a client's own last from round to round, while here it
  * begins every round with the server's.
  */
-#include "method/fedcil.h"
+#include "method/lib/fedcil.h"
 
-#include "model/acgan.h"
+#include "engine/model/acgan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

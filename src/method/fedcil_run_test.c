@@ -4,7 +4,7 @@
  */
 #include "fixture.h"
 
-#include "generator/acgan.h"
+#include "engine/generator/acgan.h"
 #include "io/file.h"
 
 /* The steps of a consolidation, which a test lets fail. */

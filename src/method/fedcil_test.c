@@ -5,7 +5,7 @@
 #include "hand_client.h"
 #include "one_client.h"
 
-#include "method/fedcil.h"
+#include "method/lib/fedcil.h"
 
 /* One client, two tasks of two classes, one batch a round. The network is linear, so that its
  * features are the pixels. */

@@ -14,7 +14,7 @@
 #include <engram/method.h>
 
 #include "base/base.h"
-#include "method/fisher.h"
+#include "method/lib/fisher.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "hand_client.h"
 #include "one_client.h"
 
-#include "method/fisher.h"
+#include "method/lib/fisher.h"
 
 extern const eg_method eg_method_fedcurv;
 

@@ -22,7 +22,7 @@
 #include <engram/op.h>
 
 #include "base/base.h"
-#include "method/prototypes.h"
+#include "method/lib/prototypes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include <engram/method.h>
 #include <engram/op.h>
 
-#include "method/prototypes.h"
+#include "method/lib/prototypes.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@
 #include <engram/method.h>
 
 #include "base/base.h"
-#include "method/project.h"
+#include "method/lib/project.h"
 
 #include <math.h>
 #include <stdio.h>

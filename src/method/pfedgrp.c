@@ -14,7 +14,7 @@
  * No client receives a generator. The server, however, has those of all clients, and can draw
  * from them whatever it likes.
  */
-#include "method/pfedgrp.h"
+#include "method/lib/pfedgrp.h"
 
 #include "base/base.h"
 

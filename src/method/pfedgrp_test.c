@@ -6,7 +6,7 @@
 
 #include <engram/method.h>
 
-#include "method/pfedgrp.h"
+#include "method/lib/pfedgrp.h"
 
 /* Four clients, each with two types of two classes in turn, 24 images a class. */
 #define TEXT_OF(method, scenario)                                                              \

@@ -13,10 +13,10 @@
  * With `every` nothing needs to say where tasks begin: samples that a client has left behind
  * wait, and once that many wait they are ranked with the cache.
  */
-#include "method/pim.h"
+#include "method/lib/pim.h"
 
 #include "base/base.h"
-#include "memory/choice.h"
+#include "method/choice.h"
 
 #include <math.h>
 #include <stdio.h>

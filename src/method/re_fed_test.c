@@ -7,8 +7,8 @@
 #include <engram/fed.h>
 
 #include "io/json.h"
-#include "memory/choice.h"
-#include "method/pim.h"
+#include "method/choice.h"
+#include "method/lib/pim.h"
 
 #include "own_folder.h"
 

@@ -9,8 +9,8 @@
 #include "base/base.h"
 #include "io/file.h"
 #include "io/json.h"
-#include "log/seal.h"
 #include "report/fixture_events.h"
+#include "run/log/seal.h"
 
 #include <inttypes.h>
 

@@ -3,8 +3,8 @@
  *
  * Runs are put together as if they were there, so that what is foreseen is what will be.
  */
-#include "experiment/experiment.h"
 #include "report/paired.h"
+#include "run/experiment/experiment.h"
 
 #include <math.h>
 #include <stdlib.h>

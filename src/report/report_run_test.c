@@ -3,8 +3,8 @@
  */
 #include "report/fixture.h"
 
-#include "log/run_folder.h"
 #include "report/run.h"
+#include "run/log/run_folder.h"
 #include "runs.h"
 
 #include "own_folder.h"

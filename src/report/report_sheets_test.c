@@ -7,7 +7,7 @@
 
 #include "io/file.h"
 #include "io/png.h"
-#include "log/run_folder.h"
+#include "run/log/run_folder.h"
 
 #include <engram/report.h>
 

@@ -6,7 +6,7 @@
 #ifndef EG_REPORT_RUN_H
 #define EG_REPORT_RUN_H
 
-#include "log/summary.h"
+#include "run/log/summary.h"
 
 /* The state of the model after a round: the server's accuracies, or without any the mean over
  * the clients'. */

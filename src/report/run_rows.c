@@ -6,7 +6,7 @@
  */
 #include "report/run.h"
 
-#include "metric/metric.h"
+#include "world/metric/metric.h"
 
 #include <math.h>
 #include <stdlib.h>

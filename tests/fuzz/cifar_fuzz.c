@@ -1,7 +1,7 @@
 /* cifar_fuzz.c - the reader of CIFAR's records on any bytes; the first one chooses the form.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "data/cifar.h"
+#include "world/data/cifar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

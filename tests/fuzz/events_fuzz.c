@@ -3,7 +3,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "log/summary.h"
+#include "run/log/summary.h"
 
 #include <math.h>
 

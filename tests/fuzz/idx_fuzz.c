@@ -1,7 +1,7 @@
 /* idx_fuzz.c - the IDX reader on any bytes.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "data/idx.h"
+#include "world/data/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

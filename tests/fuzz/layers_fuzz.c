@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 
-#include "experiment/apply.h"
-#include "experiment/settings.h"
+#include "run/experiment/apply.h"
+#include "run/experiment/settings.h"
 
 #include <stdio.h>
 #include <string.h>

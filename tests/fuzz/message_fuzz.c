@@ -6,8 +6,8 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "transport/hello.h"
-#include "transport/message.h"
+#include "run/transport/hello.h"
+#include "run/transport/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* scenario_fuzz.c - the data and scenario part of an experiment file, from arbitrary bytes.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "scenario/spec.h"
+#include "world/scenario/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

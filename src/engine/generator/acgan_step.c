@@ -1,0 +1,147 @@
+/* acgan_step.c - the losses of an ACGAN, and one step of both its networks.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "engine/generator/acgan.h"
+
+#include <engram/op.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+eg_node *eg_acgan_judged(const eg_net *critic, eg_graph *g, eg_node *features, eg_node *labels,
+                         bool real)
+{
+    eg_node *side = eg_net_side(critic, g, features); /* [n, 1] */
+    eg_node *truth = eg_constant(g, eg_node_shape(side), real);
+    return eg_add(g, eg_bce_with_logits(g, side, truth),
+                  eg_cross_entropy(g, eg_net_head(critic, g, features), labels, NULL));
+}
+
+eg_node *eg_acgan_fool(void *context, eg_graph *g, eg_node *images, eg_node *labels)
+{
+    const eg_net *critic = context;
+    return eg_acgan_judged(critic, g, eg_net_features(critic, g, images), labels, true);
+}
+
+void eg_labels_draw(eg_rng *rng, const float *labels, int64_t n_labels, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = labels[eg_rng_below(rng, (uint64_t)n_labels)];
+}
+
+/* The input that has the labels of the rows of another. */
+typedef struct step_name {
+    char text[32];
+} step_name;
+
+static step_name step_labels(const char *word)
+{
+    step_name n;
+    snprintf(n.text, sizeof n.text, "labels of %s", word);
+    return n;
+}
+
+/* What a critic's program is recorded from. */
+typedef struct step_recorded {
+    const eg_generator *m;
+    const eg_net *critic;
+} step_recorded;
+
+/* L_c: rows that count as real, inputs "<word>" and "<word> labels", and drawn ones beside
+ * them, "<word> fake" and "<word> fake labels". */
+static eg_node *step_record_half(const step_recorded *r, eg_graph *g, const char *real,
+                                 const char *fake, int64_t n)
+{
+    const eg_generator *m = r->m;
+    const eg_net *critic = r->critic;
+    eg_node *loss = NULL;
+    for (int drawn = 0; drawn < 2; drawn++) {
+        const char *word = drawn ? fake : real;
+        eg_node *x = eg_input(g, word, eg_dims(n, m->channels, m->height, m->width));
+        eg_node *labels = eg_input(g, step_labels(word).text, eg_dims(n));
+        eg_node *term =
+            eg_acgan_judged(critic, g, eg_net_features(critic, g, x), labels, !drawn);
+        loss = loss ? eg_add(g, loss, term) : term;
+    }
+    return loss;
+}
+
+static void step_finish(const step_recorded *r, eg_graph *g, eg_node *loss)
+{
+    eg_output(g, "loss", loss);
+    eg_net_backward(r->critic, g, loss);
+}
+
+static void step_record(void *context, eg_graph *g, int64_t n)
+{
+    step_finish(context, g, step_record_half(context, g, "now", "drawn", n));
+}
+
+static void step_record_both(void *context, eg_graph *g, int64_t n)
+{
+    eg_node *now = step_record_half(context, g, "now", "drawn", n);
+    eg_node *past = step_record_half(context, g, "past", "drawn too", n);
+    step_finish(context, g, eg_affine(g, eg_add(g, now, past), 0.5, 0));
+}
+
+/* Rows with their labels into the inputs of a word. */
+static void step_fill(const eg_generator *m, eg_plan *plan, const char *word,
+                      const eg_images *from)
+{
+    memcpy(eg_plan_input(plan, word), from->x, (size_t)(from->n * m->pixels) * sizeof(float));
+    memcpy(eg_plan_input(plan, step_labels(word).text), from->labels,
+           (size_t)from->n * sizeof(float));
+}
+
+/* Drawings of the machine's own, in training form, into the inputs of a word. */
+static eg_status step_draw(eg_generator *m, eg_plan *plan, const char *word,
+                           const eg_acgan_step *step, eg_rng *rng)
+{
+    float *labels = eg_plan_input(plan, step_labels(word).text);
+    eg_labels_draw(rng, step->labels, step->n_labels, step->now.n, labels);
+    return eg_generator_draw_batch(m, labels, step->now.n, rng, eg_plan_input(plan, word));
+}
+
+static eg_status step_critic(eg_generator *m, const eg_acgan_step *step, eg_rng *rng,
+                             double *loss)
+{
+    eg_learner *critic = step->learner;
+    step_recorded recorded = {m, step->critic};
+    bool both = step->past.n > 0;
+    eg_program *p;
+    eg_plan *plan;
+    EG_TRY(eg_generator_program(m, both ? "critic twice" : "critic",
+                                both ? step_record_both : step_record, &recorded, &p));
+    EG_TRY(eg_program_bind(p, critic->table, critic->param, critic->grad, critic->state));
+    EG_TRY(eg_program_plan(p, step->now.n, &plan));
+    step_fill(m, plan, "now", &step->now);
+    EG_TRY(step_draw(m, plan, "drawn", step, rng));
+    if (both) {
+        step_fill(m, plan, "past", &step->past);
+        EG_TRY(step_draw(m, plan, "drawn too", step, rng));
+    }
+    eg_plan_seed(plan, rng, (uint64_t)eg_optimizer_steps(critic->optimizer));
+    EG_TRY(eg_plan_run(plan));
+    *loss = (double)*eg_plan_output(plan, "loss");
+    if (!isfinite(*loss))
+        return eg_fail(EG_EINVAL, "the critic's loss is not finite");
+    eg_optimizer_step(critic->optimizer, critic->param, critic->grad);
+    return EG_OK;
+}
+
+eg_status eg_acgan_learn(eg_generator *m, const eg_acgan_step *step, eg_rng *rng,
+                         double losses[EG_MAX_LEARNERS])
+{
+    const eg_learner *critic = step->learner;
+    const eg_lesson lesson = {.key = "fool",
+                              .loss = eg_acgan_fool,
+                              .context = (void *)(uintptr_t)step->critic, /* only read */
+                              .table = critic->table,
+                              .param = critic->param,
+                              .state = critic->state};
+    float labels[4096]; /* the largest batch there is */
+    EG_TRY(step_critic(m, step, rng, &losses[1]));
+    eg_labels_draw(rng, step->labels, step->n_labels, step->now.n, labels);
+    return eg_generator_teach(m, &lesson, labels, step->now.n, rng, &losses[0]);
+}

@@ -1,0 +1,140 @@
+/* params.c - the table of a network's tensors, and their first values.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "engine/graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARAMS_ALIGN = EG_ALIGN / sizeof(float) };
+
+struct eg_params {
+    eg_arena arena;
+    eg_param_info *items;
+    size_t n, cap;
+    size_t length[2]; /* floats of the state array and of the trained array */
+};
+
+eg_status eg_params_new(eg_params **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? EG_OK : eg_fail(EG_ENOMEM, "no memory for a parameter table");
+}
+
+void eg_params_free(eg_params *p)
+{
+    if (!p)
+        return;
+    eg_arena_fini(&p->arena);
+    free(p->items);
+    free(p);
+}
+
+static eg_status params_check_same(const eg_param_info *old, const eg_param_info *info)
+{
+    if (eg_shape_equal(old->shape, info->shape) && old->trained == info->trained)
+        return EG_OK;
+    char a[64], b[64];
+    eg_shape_print(old->shape, a);
+    eg_shape_print(info->shape, b);
+    return eg_fail(EG_ESHAPE, "parameter '%s' is %s%s and is asked for as %s%s", old->name,
+                   old->trained ? "" : "untrained ", a, info->trained ? "" : "untrained ", b);
+}
+
+eg_status eg_params_add(eg_params *p, const eg_param_info *info, size_t *index)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->items[i].name, info->name) == 0) {
+            *index = i;
+            return params_check_same(&p->items[i], info);
+        }
+    EG_TRY(eg_blame(eg_shape_check(info->shape), "parameter '%s'", info->name));
+    EG_TRY(eg_grow(&p->items, p->n, &p->cap, sizeof *p->items));
+    eg_param_info *item = &p->items[p->n];
+    *item = *info;
+    item->name = eg_arena_text(&p->arena, "%s", info->name);
+    if (!item->name)
+        return EG_ENOMEM;
+    size_t *length = &p->length[info->trained];
+    item->size = (size_t)eg_shape_size(info->shape);
+    item->offset = *length;
+    *length += eg_round_up(item->size, PARAMS_ALIGN);
+    *index = p->n++;
+    return EG_OK;
+}
+
+size_t eg_params_n(const eg_params *p)
+{
+    return p->n;
+}
+
+const eg_param_info *eg_params_at(const eg_params *p, size_t i)
+{
+    EG_ASSERT(i < p->n);
+    return &p->items[i];
+}
+
+size_t eg_params_length(const eg_params *p)
+{
+    return p->length[true];
+}
+
+size_t eg_state_length(const eg_params *p)
+{
+    return p->length[false];
+}
+
+int64_t eg_params_count(const eg_params *p)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->items[i].trained)
+            count += (int64_t)p->items[i].size;
+    return count;
+}
+
+eg_status eg_params_alloc(const eg_params *p, float **value)
+{
+    return eg_alloc(eg_params_length(p), sizeof(float), value);
+}
+
+eg_status eg_state_alloc(const eg_params *p, float **state)
+{
+    return eg_alloc(eg_state_length(p), sizeof(float), state);
+}
+
+static void params_init_tensor(const eg_param_info *t, eg_rng rng, float *out)
+{
+    for (size_t j = 0; j < t->size; j++) {
+        switch (t->init.kind) {
+        case EG_INIT_CONSTANT:
+            out[j] = (float)t->init.a;
+            break;
+        case EG_INIT_UNIFORM:
+            out[j] = (float)eg_rng_uniform(&rng, -t->init.a, t->init.a);
+            break;
+        case EG_INIT_NORMAL:
+            out[j] = (float)(t->init.mean + t->init.a * eg_rng_normal(&rng));
+            break;
+        }
+    }
+}
+
+void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *state)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const eg_param_info *t = &p->items[i];
+        params_init_tensor(t, eg_rng_at(seed, 0, (uint32_t)i, EG_FOR_INIT),
+                           (t->trained ? value : state) + t->offset);
+    }
+}
+
+void eg_params_clear_gaps(const eg_params *p, bool trained, float *values)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const eg_param_info *t = &p->items[i];
+        if (t->trained == trained)
+            memset(values + t->offset + t->size, 0,
+                   (eg_round_up(t->size, PARAMS_ALIGN) - t->size) * sizeof *values);
+    }
+}

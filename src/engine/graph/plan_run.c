@@ -1,0 +1,154 @@
+/* plan_run.c - a compiled plan at work: binding arrays, finding buffers, running steps.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "engine/graph/plan_private.h"
+
+#include "engine/graph/dnnl.h"
+#include "engine/graph/flops.h"
+
+#include <string.h>
+
+/* Beside the error text the one thing a thread has of its own: a counter that every plan could
+ * reach otherwise would have to go through each program, learner and generator there is. */
+static _Thread_local uint64_t run_flops;
+
+uint64_t eg_flops(void)
+{
+    return run_flops;
+}
+
+void eg_flops_set(uint64_t flops)
+{
+    run_flops = flops;
+}
+
+static float *run_home(const eg_value *v, float *value, float *grad, float *state)
+{
+    switch (v->home) {
+    case EG_IN_PARAMS:
+        return value;
+    case EG_IN_GRADS:
+        return grad;
+    case EG_IN_STATE:
+        return state;
+    default:
+        return NULL;
+    }
+}
+
+eg_status eg_plan_bind(eg_plan *p, const eg_params *table, float *value, float *grad,
+                       float *state)
+{
+    for (size_t i = 0; i < p->n_values; i++) {
+        eg_value *v = p->values[i];
+        const eg_param_attr *a = v->home == EG_IN_ARENA ? NULL : v->node->attr;
+        if (!a || a->table != table)
+            continue;
+        const eg_param_info *info = eg_params_at(table, a->index);
+        float *base = run_home(v, value, grad, state);
+        if (!base)
+            return eg_fail(EG_EINVAL, "bind: '%s' needs an array that is not given",
+                           info->name);
+        v->data = base + info->offset;
+    }
+    p->bound = false; /* the steps learn of it at the next run */
+    return EG_OK;
+}
+
+/* Every table must have its arrays; then every step takes its pointers. */
+static eg_status run_settle(eg_plan *p)
+{
+    for (size_t i = 0; i < p->n_values; i++) {
+        const eg_value *v = p->values[i];
+        if (v->home == EG_IN_ARENA || v->data)
+            continue;
+        const eg_param_attr *a = v->node->attr;
+        return eg_fail(EG_EINVAL, "run: no array is bound for '%s'",
+                       eg_params_at(a->table, a->index)->name);
+    }
+    for (size_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].bind)
+            p->steps[i].bind(&p->steps[i]);
+    p->bound = true;
+    return EG_OK;
+}
+
+float *eg_plan_input(eg_plan *p, const char *name)
+{
+    const eg_node *x = eg_find_input(p->g, name);
+    return x && p->nodes[x->id].form[EG_ROWMAJOR] ? p->nodes[x->id].form[EG_ROWMAJOR]->data
+                                                  : NULL;
+}
+
+const float *eg_plan_output(const eg_plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->g->n_outputs; i++)
+        if (strcmp(p->g->outputs[i].name, name) == 0)
+            return p->nodes[p->g->outputs[i].node->id].form[EG_ROWMAJOR]->data;
+    return NULL;
+}
+
+void eg_plan_seed(eg_plan *p, const eg_rng *stream, uint64_t step)
+{
+    memcpy(p->key, stream->key, sizeof p->key);
+    p->time = step;
+}
+
+static eg_status run_timed(eg_plan *p)
+{
+    for (size_t i = 0; i < p->n_steps; i++) {
+        double start = eg_seconds();
+        EG_TRY(p->steps[i].run(&p->steps[i]));
+        double took = eg_seconds() - start, least = p->steps[i].seconds;
+        p->steps[i].seconds = least > 0 && least < took ? least : took;
+    }
+    return EG_OK;
+}
+
+eg_status eg_plan_run(eg_plan *p)
+{
+    if (!p->bound)
+        EG_TRY(run_settle(p));
+    eg_dnnl_enter();
+    run_flops += (uint64_t)p->flops;
+    if (p->timing)
+        return run_timed(p);
+    for (size_t i = 0; i < p->n_steps; i++)
+        EG_TRY(p->steps[i].run(&p->steps[i]));
+    return EG_OK;
+}
+
+size_t eg_plan_n_steps(const eg_plan *p)
+{
+    return p->n_steps;
+}
+
+eg_step_info eg_plan_step_info(const eg_plan *p, size_t i)
+{
+    const eg_step *s = &p->steps[i];
+    eg_step_info info = {.op = s->node->op->name,
+                         .kernel = s->kernel,
+                         .flops = s->flops,
+                         .seconds = s->seconds,
+                         .reorder = s->reorder,
+                         .activation = s->activation};
+    eg_shape_print(s->node->shape, info.shape);
+    return info;
+}
+
+void eg_plan_set_timing(eg_plan *p, bool on)
+{
+    p->timing = on;
+    for (size_t i = 0; i < p->n_steps; i++)
+        p->steps[i].seconds = 0;
+}
+
+double eg_plan_flops(const eg_plan *p)
+{
+    return p->flops;
+}
+
+size_t eg_plan_bytes(const eg_plan *p)
+{
+    return p->bytes;
+}

@@ -1,0 +1,110 @@
+/* acgan.c - the critic of an ACGAN as a classifier: strided convolutions and two heads, one
+ * that tells classes and one, `side`, that tells real images from drawn ones (Odena et al.,
+ * 2017; the networks are those of FedCIL's published code).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "engine/model/acgan.h"
+
+#include "engine/graph/graph.h"
+
+typedef struct acgan {
+    int64_t width;
+    int form;
+} acgan;
+
+static const eg_opt acgan_opts[] = {
+    EG_OPT_INT(acgan, width, 64, 4, 1024,
+               "channels of the largest maps; a quarter in form cifar"),
+    EG_OPT_CHOICE(acgan, form, EG_ACGAN_MNIST, "layers as published for MNIST or for CIFAR-10",
+                  EG_ACGAN_FORMS),
+    EG_OPT_END,
+};
+
+const eg_layer_init eg_acgan_init = {.weight = {.kind = EG_INIT_NORMAL, .a = 0.02},
+                                     .bias = {.kind = EG_INIT_CONSTANT}};
+const eg_layer_init eg_acgan_norm_init = {
+    .weight = {.kind = EG_INIT_NORMAL, .a = 0.02, .mean = 1},
+    .bias = {.kind = EG_INIT_CONSTANT}};
+
+int64_t eg_acgan_doublings(int64_t height, int64_t width)
+{
+    for (int64_t n = 1; n <= 3; n++)
+        if (height == width && height == 4 << n)
+            return n;
+    return 0;
+}
+
+/* 4x4 windows of stride 2 down to maps of 4x4, channels doubling. */
+static eg_node *acgan_mnist(const acgan *m, eg_graph *g, eg_params *p, eg_node *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const eg_conv_layer_spec conv = {.out = m->width << i,
+                                         .kernel = 4,
+                                         .stride = 2,
+                                         .padding = 1,
+                                         .bias = true,
+                                         .init = &eg_acgan_init};
+        x = eg_conv_layer(g, p, eg_layer_number("conv", i + 1).text, x, &conv);
+        x = eg_leaky_relu(g, x, 0.01);
+    }
+    return x;
+}
+
+/* 3x3 windows of stride 2 and 1 in turn, all but the first with batch norm, all with dropout.
+ */
+static eg_node *acgan_cifar(const acgan *m, eg_graph *g, eg_params *p, eg_node *x, int64_t n)
+{
+    for (int64_t i = 0; i < 2 * n; i++) {
+        const eg_conv_layer_spec conv = {.out = m->width / 4 << i,
+                                         .kernel = 3,
+                                         .stride = i % 2 ? 1 : 2,
+                                         .padding = 1,
+                                         .init = &eg_acgan_init};
+        x = eg_conv_layer(g, p, eg_layer_number("conv", i + 1).text, x, &conv);
+        if (i > 0)
+            x = eg_batch_norm_layer_from(g, p, eg_layer_number("bn", i + 1).text, x,
+                                         &eg_acgan_norm_init);
+        x = eg_dropout(g, eg_leaky_relu(g, x, 0.2), 0.5);
+    }
+    return x;
+}
+
+static eg_node *acgan_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
+{
+    const acgan *m = self;
+    if (eg_is_poison(x))
+        return x;
+    eg_shape s = eg_node_shape(x);
+    int64_t n = eg_acgan_doublings(s.dim[2], s.dim[3]);
+    if (!n)
+        return eg_poison(g, EG_ESHAPE, "takes " EG_ACGAN_SIDES ", not %lldx%lld",
+                         (long long)s.dim[2], (long long)s.dim[3]);
+    return eg_flatten(g, m->form == EG_ACGAN_CIFAR ? acgan_cifar(m, g, p, x, n)
+                                                   : acgan_mnist(m, g, p, x, n));
+}
+
+static eg_node *acgan_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                           int64_t classes)
+{
+    (void)self;
+    return eg_linear_layer_of(
+        g, p, "classes", features,
+        &(eg_linear_layer_spec){.out = classes, .bias = true, .init = &eg_acgan_init});
+}
+
+static eg_node *acgan_side(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                           int64_t outputs)
+{
+    (void)self;
+    return eg_linear_layer_of(
+        g, p, "side", features,
+        &(eg_linear_layer_spec){.out = outputs, .bias = true, .init = &eg_acgan_init});
+}
+
+const eg_model eg_model_acgan = {
+    .component = {"acgan", "the critic of an ACGAN: strided convolutions, for FedCIL",
+                  sizeof(acgan), acgan_opts},
+    .features = acgan_features,
+    .head = acgan_head,
+    .side = acgan_side,
+};

@@ -1,0 +1,267 @@
+/* layers_model.c - the model "layers": a network that the experiment file lists.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Its tensors have the names of PyTorch's nn.Sequential of the same layers with a linear head
+ * behind them: "0.weight", and within a residual, an nn.Sequential too, "4.0.weight". Every
+ * layer looks at its input's shape before it records anything, so that an error tells both.
+ */
+#include "engine/model/layers.h"
+#include "engine/model/layers_text.h"
+#include "engine/op/op.h"
+
+#include <stdio.h>
+
+typedef struct layers {
+    char layers[EG_OPT_TEXT_SIZE];
+    int init, head_init;
+    const eg_marks *marks; /* while a net is made, if known */
+} layers;
+
+// clang-format off
+static const eg_opt layers_opts[] = {
+    EG_OPT_TEXT(layers, layers, "[flatten, linear 100, relu]",
+                "what stands before the head, in order: conv CHANNELS [kSIDE sSTRIDE pPADDING no-bias], linear UNITS [no-bias], batch-norm, group-norm GROUPS, relu, leaky-relu [SLOPE], gelu, silu, sigmoid, tanh, pool SIDE [sSTRIDE pPADDING], avg-pool (as pool), global-pool, dropout SHARE, channel-dropout SHARE, flatten, residual: [LAYERS]"),
+    EG_OPT_CHOICE(layers, init, 0, "first values of weights: PyTorch's, Glorot's or He's, the last two with biases of 0", "torch|glorot|he"),
+    EG_OPT_CHOICE(layers, head_init, 0, "those of the head", "same|torch|glorot|he"),
+    EG_OPT_END,
+};
+// clang-format on
+
+/* What recording needs at hand. */
+typedef struct layers_net {
+    const layers *self;
+    eg_graph *g;
+    eg_params *p;
+    eg_layer_list list;
+} layers_net;
+
+static eg_status layers_settle(void *self)
+{
+    layers *m = self;
+    eg_layer_list list;
+    EG_TRY(eg_layers_parse(m->layers, &list));
+    return eg_layers_print(&list, m->layers);
+}
+
+static void layers_locate(void *self, const eg_marks *marks)
+{
+    ((layers *)self)->marks = marks;
+}
+
+/* The shape of a sample: "64x12x12". */
+typedef struct layers_shape {
+    char text[64];
+} layers_shape;
+
+static layers_shape layers_shape_of(const eg_node *x)
+{
+    layers_shape s;
+    const int64_t *d = x->shape.dim;
+    if (x->shape.rank == 4)
+        snprintf(s.text, sizeof s.text, "%lldx%lldx%lld", (long long)d[1], (long long)d[2],
+                 (long long)d[3]);
+    else
+        snprintf(s.text, sizeof s.text, "%lld", (long long)d[1]);
+    return s;
+}
+
+/* Marks the graph with an error of entry i, the place where it was read first. */
+static eg_node *layers_fail(const layers_net *n, size_t i, const char *what)
+{
+    const eg_marks *marks = n->self->marks;
+    const eg_layer *l = &n->list.at[i];
+    char place[512] = "";
+    if (marks && i < marks->n)
+        snprintf(place, sizeof place, "%.400s:%d:%d: ", marks->file, marks->at[i].line,
+                 marks->at[i].column);
+    return eg_poison(n->g, EG_ESHAPE, "%slayer %s ('%.*s') %s", place, l->name,
+                     l->length < 60 ? (int)l->length : 60, n->self->layers + l->from, what);
+}
+
+/* Whether x is an image, as convolutions and pools want it, and the windows fit into it. */
+static bool layers_window_fits(const layers_net *n, size_t i, const eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    char what[256];
+    layers_shape have = layers_shape_of(x);
+    if (x->shape.rank != 4) {
+        snprintf(what, sizeof what, "works on images, and gets a row of %s values", have.text);
+        layers_fail(n, i, what);
+        return false;
+    }
+    if (eg_window_count(x->shape.dim[2], l->kernel, l->stride, l->padding) > 0 &&
+        eg_window_count(x->shape.dim[3], l->kernel, l->stride, l->padding) > 0)
+        return true;
+    snprintf(what, sizeof what, "has windows of %lldx%lld, padding %lld, and gets %s",
+             (long long)l->kernel, (long long)l->kernel, (long long)l->padding, have.text);
+    layers_fail(n, i, what);
+    return false;
+}
+
+static eg_node *layers_conv(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    const eg_conv_layer_spec spec = {.out = (int64_t)l->number,
+                                     .kernel = l->kernel,
+                                     .stride = l->stride,
+                                     .padding = l->padding,
+                                     .bias = !l->no_bias,
+                                     .first = (eg_first)n->self->init};
+    if (!layers_window_fits(n, i, x))
+        return n->g->poison;
+    return eg_conv_layer(n->g, n->p, l->name, x, &spec);
+}
+
+static eg_node *layers_pool(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    const eg_window win = {.kernel = l->kernel, .stride = l->stride, .padding = l->padding};
+    if (!layers_window_fits(n, i, x))
+        return n->g->poison;
+    return l->kind == EG_LAYER_POOL ? eg_max_pool(n->g, x, win) : eg_avg_pool(n->g, x, win);
+}
+
+static eg_node *layers_linear(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    const eg_linear_layer_spec spec = {
+        .out = (int64_t)l->number, .bias = !l->no_bias, .first = (eg_first)n->self->init};
+    char what[256];
+    if (x->shape.rank == 2)
+        return eg_linear_layer_of(n->g, n->p, l->name, x, &spec);
+    snprintf(what, sizeof what,
+             "works on a row of values, and gets %s: flatten or global-pool makes one",
+             layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+static eg_node *layers_group_norm(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    int64_t groups = (int64_t)l->number;
+    char what[256];
+    if (x->shape.dim[1] % groups == 0)
+        return eg_group_norm_layer(n->g, n->p, l->name, x, groups);
+    snprintf(what, sizeof what, "makes %lld groups, which do not divide the channels of %s",
+             (long long)groups, layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+/* Layers that work on maps, and on nothing else. */
+static eg_node *layers_maps(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    char what[256];
+    if (x->shape.rank == 4)
+        return l->kind == EG_LAYER_GLOBAL_POOL ? eg_global_pool(n->g, x)
+                                               : eg_channel_dropout(n->g, x, l->number);
+    snprintf(what, sizeof what, "works on images, and gets a row of %s values",
+             layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+static eg_node *layers_all(const layers_net *n, size_t first, size_t count, eg_node *x);
+
+static eg_node *layers_residual(const layers_net *n, size_t i, eg_node *x)
+{
+    eg_node *y = layers_all(n, i + 1, n->list.at[i].n_inside, x);
+    char what[256];
+    if (eg_is_poison(y) || eg_shape_equal(x->shape, y->shape))
+        return eg_add(n->g, y, x);
+    snprintf(what, sizeof what, "makes %s of %s, which cannot be added to it",
+             layers_shape_of(y).text, layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+static eg_node *layers_one(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    if (eg_is_poison(x))
+        return x;
+    switch (l->kind) {
+    case EG_LAYER_CONV:
+        return layers_conv(n, i, x);
+    case EG_LAYER_LINEAR:
+        return layers_linear(n, i, x);
+    case EG_LAYER_BATCH_NORM:
+        return eg_batch_norm_layer(n->g, n->p, l->name, x);
+    case EG_LAYER_GROUP_NORM:
+        return layers_group_norm(n, i, x);
+    case EG_LAYER_RELU:
+        return eg_relu(n->g, x);
+    case EG_LAYER_LEAKY_RELU:
+        return eg_leaky_relu(n->g, x, l->number);
+    case EG_LAYER_GELU:
+        return eg_gelu(n->g, x);
+    case EG_LAYER_SILU:
+        return eg_silu(n->g, x);
+    case EG_LAYER_SIGMOID:
+        return eg_sigmoid(n->g, x);
+    case EG_LAYER_TANH:
+        return eg_tanh(n->g, x);
+    case EG_LAYER_POOL:
+    case EG_LAYER_AVG_POOL:
+        return layers_pool(n, i, x);
+    case EG_LAYER_GLOBAL_POOL:
+    case EG_LAYER_CHANNEL_DROPOUT:
+        return layers_maps(n, i, x);
+    case EG_LAYER_DROPOUT:
+        return eg_dropout(n->g, x, l->number);
+    case EG_LAYER_FLATTEN:
+        return eg_flatten(n->g, x);
+    case EG_LAYER_RESIDUAL:
+        return layers_residual(n, i, x);
+    }
+    return eg_poison(n->g, EG_EINVAL, "layer %s is of no kind", l->name);
+}
+
+/* The entries from `first` on, `count` with those inside them, one after the other. */
+static eg_node *layers_all(const layers_net *n, size_t first, size_t count, eg_node *x)
+{
+    for (size_t i = first; i < first + count; i += 1 + n->list.at[i].n_inside)
+        x = layers_one(n, i, x);
+    return x;
+}
+
+static eg_node *layers_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
+{
+    layers_net n = {.self = self, .g = g, .p = p};
+    if (eg_layers_parse(n.self->layers, &n.list) != EG_OK)
+        return eg_poison(g, EG_EINVAL, "%s", eg_error());
+    eg_node *y = layers_all(&n, 0, n.list.n, x);
+    char what[256];
+    if (eg_is_poison(y) || y->shape.rank == 2)
+        return y;
+    snprintf(what, sizeof what,
+             "is the last and makes %s, and the head behind it works on a row of values: "
+             "flatten or global-pool makes one",
+             layers_shape_of(y).text);
+    size_t last = 0; /* of those in no residual */
+    for (size_t i = 0; i < n.list.n; i += 1 + n.list.at[i].n_inside)
+        last = i;
+    return layers_fail(&n, last, what);
+}
+
+static eg_node *layers_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
+                            int64_t classes)
+{
+    const layers *m = self;
+    eg_layer_list list;
+    if (eg_layers_parse(m->layers, &list) != EG_OK)
+        return eg_poison(g, EG_EINVAL, "%s", eg_error());
+    char name[EG_LAYER_NAME_SIZE];
+    snprintf(name, sizeof name, "%zu", list.n_top);
+    const eg_linear_layer_spec spec = {
+        .out = classes,
+        .bias = true,
+        .first = (eg_first)(m->head_init ? m->head_init - 1 : m->init)};
+    return eg_linear_layer_of(g, p, name, features, &spec);
+}
+
+const eg_model eg_model_layers = {
+    .component = {"layers", "a network given as a list of layers", sizeof(layers), layers_opts},
+    .settle = layers_settle,
+    .locate = layers_locate,
+    .features = layers_features,
+    .head = layers_head,
+};

@@ -1,0 +1,185 @@
+/* net.c - the list of models, and a net: a model made for an input and a number of classes.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "engine/model/net.h"
+#include "engine/graph/graph.h"
+#include "engine/model/layers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define X(name) extern const eg_model eg_model_##name;
+#include "list.inc"
+#undef X
+
+const eg_model *const eg_models[] = {
+#define X(name) &eg_model_##name,
+#include "list.inc"
+#undef X
+    NULL,
+};
+const eg_family eg_model_family = {"models", "model", eg_models, NULL};
+
+const eg_model *eg_model_find(const char *word)
+{
+    return (const eg_model *)eg_family_find(&eg_model_family, word);
+}
+
+struct eg_net {
+    const eg_model *model;
+    eg_net_spec spec;
+    void *options;
+    eg_params *params;
+    size_t head, side; /* the first tensor of each; those of the features stand before */
+    int64_t n_features;
+};
+
+eg_status eg_model_set(const eg_model *m, void *options, const char *text)
+{
+    eg_status s = eg_opts_set_text(m->component.opts, options, text);
+    if (s == EG_OK && m->settle)
+        s = m->settle(options);
+    return eg_blame(s, "%s", m->component.name);
+}
+
+eg_status eg_model_print(const eg_model *m, const void *options, size_t room, char *out)
+{
+    return eg_blame(eg_opts_print_text(m->component.opts, options, room, out), "%s",
+                    m->component.name);
+}
+
+/* Records the net once, so that its table is complete and its shapes are known to fit. */
+static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
+{
+    eg_graph *g;
+    EG_TRY(eg_graph_new(&g));
+    const eg_net_spec *s = &net->spec;
+    eg_node *x = eg_input(g, "x", eg_dims(2, s->channels, s->height, s->width));
+    eg_node *features = eg_net_features(net, g, x);
+    net->head = eg_params_n(net->params);
+    eg_net_head(net, g, features);
+    net->side = eg_params_n(net->params);
+    if (s->side)
+        eg_net_side(net, g, features);
+    eg_status status = eg_graph_status(g);
+    if (status == EG_OK)
+        net->n_features = eg_node_shape(features).dim[1];
+    eg_graph_free(g);
+    bool located = status != EG_OK && marks && marks->n &&
+                   strncmp(eg_error(), marks->file, strlen(marks->file)) == 0;
+    if (located) /* the place in the file comes first, and the sentence has the shapes */
+        return status;
+    return eg_blame(status, "%s for %lldx%lldx%lld", net->model->component.name,
+                    (long long)s->channels, (long long)s->height, (long long)s->width);
+}
+
+eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
+{
+    return eg_net_new_marked(spec, NULL, out);
+}
+
+eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_net **out)
+{
+    *out = NULL;
+    const eg_model *model = eg_model_find(spec->model);
+    if (!model)
+        return EG_ENOENT;
+    if (spec->channels < 1 || spec->height < 1 || spec->width < 1 || spec->classes < 1 ||
+        spec->side < 0)
+        return eg_fail(EG_ESHAPE, "%s: an input of %lldx%lldx%lld for %lld classes",
+                       model->component.name, (long long)spec->channels,
+                       (long long)spec->height, (long long)spec->width,
+                       (long long)spec->classes);
+    eg_net *net = calloc(1, sizeof *net);
+    if (!net)
+        return eg_fail(EG_ENOMEM, "no memory for a net");
+    net->model = model;
+    net->spec = *spec;
+    net->spec.model = model->component.name;
+    net->spec.options = NULL;
+    eg_status s = eg_component_new(&model->component, &net->options);
+    if (s == EG_OK)
+        s = eg_params_new(&net->params);
+    if (s == EG_OK)
+        s = eg_model_set(model, net->options, spec->options ? spec->options : "");
+    if (s == EG_OK && model->locate)
+        model->locate(net->options, marks);
+    if (s == EG_OK)
+        s = net_fill_table(net, marks);
+    if (s == EG_OK && model->locate) /* the marks are the caller's */
+        model->locate(net->options, NULL);
+    if (s != EG_OK) {
+        eg_net_free(net);
+        return s;
+    }
+    *out = net;
+    return EG_OK;
+}
+
+void eg_net_free(eg_net *net)
+{
+    if (!net)
+        return;
+    eg_params_free(net->params);
+    free(net->options);
+    free(net);
+}
+
+const eg_params *eg_net_params(const eg_net *net)
+{
+    return net->params;
+}
+
+const eg_model *eg_net_model(const eg_net *net)
+{
+    return net->model;
+}
+
+const void *eg_net_options(const eg_net *net)
+{
+    return net->options;
+}
+
+void eg_net_heads(const eg_net *net, size_t *head, size_t *side)
+{
+    *head = net->head;
+    *side = net->side;
+}
+
+int64_t eg_net_n_features(const eg_net *net)
+{
+    return net->n_features;
+}
+
+const eg_net_spec *eg_net_spec_of(const eg_net *net)
+{
+    return &net->spec;
+}
+
+eg_node *eg_net_features(const eg_net *net, eg_graph *g, eg_node *x)
+{
+    return net->model->features(net->options, g, net->params, x);
+}
+
+eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features)
+{
+    return net->model->head(net->options, g, net->params, features, net->spec.classes);
+}
+
+eg_node *eg_net_side(const eg_net *net, eg_graph *g, eg_node *features)
+{
+    const eg_model *m = net->model;
+    return m->side ? m->side(net->options, g, net->params, features, net->spec.side)
+                   : eg_linear_layer(g, net->params, "side", features, net->spec.side);
+}
+
+eg_node *eg_net_forward(const eg_net *net, eg_graph *g, eg_node *x)
+{
+    return eg_net_head(net, g, eg_net_features(net, g, x));
+}
+
+void eg_net_backward(const eg_net *net, eg_graph *g, eg_node *loss)
+{
+    eg_backward(g, loss, net->params);
+}

@@ -1,0 +1,36 @@
+/* outputs.h - what the network puts out: its head's outputs, or those a part makes of features.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_OUTPUTS_H
+#define EG_OUTPUTS_H
+
+#include "run/client/worker.h"
+
+/* Plan inputs [n, n_tasks], 1 where a row may be of the task: OPEN with the task hidden, TOLD
+ * in task-IL tests. They are there only if a part makes outputs. */
+#define EG_OUTPUTS_OPEN "open tasks"
+#define EG_OUTPUTS_TOLD "told tasks"
+/* The same for rows apart from the batch: [n_tasks], one for all of them. */
+#define EG_OUTPUTS_MET "met tasks"
+
+/* Whether a part makes outputs. */
+bool eg_outputs_own(const eg_agreement *a);
+
+/* Records outputs [n, n_classes] of features [n, d]; tasks is the input's name. */
+eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
+                           const char *tasks);
+
+/* Says which tasks the rows of a plan are of: the first n are samples; of the others, which
+ * come from a memory, only that they are of the client's tasks so far. */
+void eg_outputs_tell(eg_worker *w, eg_plan *plan, const eg_sample *samples, int64_t n,
+                     int64_t rows);
+
+/* A graph that skips a head does not write its gradient, so grad [n_params] is cleared before
+ * each run. */
+void eg_outputs_clear(const eg_worker *w, float *grad);
+
+/* What eg_outputs_tell says, for the rows of a test: of a task learned by now, and of the
+ * exam's. */
+void eg_outputs_ask(eg_worker *w, eg_plan *plan, const eg_exam *exam, int64_t rows);
+
+#endif

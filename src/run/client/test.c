@@ -1,0 +1,198 @@
+/* test.c - a model's answers on test samples, counted.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "run/client/outputs.h"
+
+#include <engram/metric.h>
+#include <engram/op.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEST_BATCH = 250, TEST_PLANS = 4 };
+
+static void test_record(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_worker *w = context;
+    const eg_feed *f = w->feed;
+    eg_graph_set_training(g, false);
+    eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
+    eg_node *features = eg_net_features(w->net, g, x);
+    eg_node *open = eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN);
+    eg_output(g, "logits", eg_feed_upright(g, open, f->fan));
+    if (!eg_outputs_own(w->agreed))
+        return;
+    eg_node *told = eg_outputs_record(w, g, features, EG_OUTPUTS_TOLD);
+    eg_output(g, "logits in task", eg_feed_upright(g, told, f->fan));
+}
+
+eg_status eg_worker_open_test(eg_worker *w)
+{
+    EG_TRY(eg_alloc(TEST_BATCH, sizeof *w->truth, &w->truth));
+    return eg_program_new(test_record, w, TEST_PLANS, &w->test);
+}
+
+/* Counts the right answers of a plan that has run on rows from `at` on; -1 is no answer. */
+static void test_count(const eg_worker *w, const eg_plan *plan, const eg_exam *exam, int64_t at,
+                       int64_t rows, eg_score *out)
+{
+    int64_t classes = eg_scenario_n_classes(w->feed->scenario);
+    const float *logits = eg_plan_output(plan, "logits"); /* [rows, classes] */
+    const float *in_task = eg_plan_output(plan, "logits in task");
+    in_task = in_task ? in_task : logits;
+    for (int64_t i = 0; i < rows; i++, logits += classes, in_task += classes) {
+        int32_t answer = exam->allowed && exam->n_allowed == 0
+                             ? -1
+                             : eg_predict(logits, classes, exam->allowed, exam->n_allowed);
+        out->right += answer == w->truth[i];
+        if (exam->answers)
+            exam->answers[at + i] = answer;
+        out->right_in_task +=
+            eg_predict(in_task, classes, exam->classes, exam->n_classes) == w->truth[i];
+    }
+}
+
+eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
+                         const eg_exam *exam, eg_score *out)
+{
+    *out = (eg_score){.n = exam->n};
+    /* The plan only reads them: no gradient, no statistics in eval form. */
+    EG_TRY(eg_program_bind(w->test, eg_net_params(w->net), (float *)(uintptr_t)param, NULL,
+                           (float *)(uintptr_t)state));
+    for (int64_t at = 0; at < exam->n; at += TEST_BATCH) {
+        int64_t rows = exam->n - at < TEST_BATCH ? exam->n - at : TEST_BATCH;
+        eg_plan *plan;
+        EG_TRY(eg_program_plan(w->test, rows, &plan));
+        float *x = eg_plan_input(plan, "x");
+        if (exam->held_out)
+            eg_feed_validation(w->feed, exam->task, exam->ids + at, rows, x, w->truth);
+        else
+            eg_feed_test(w->feed, exam->task, exam->ids + at, rows, x, w->truth);
+        eg_outputs_ask(w, plan, exam, rows);
+        EG_TRY(eg_plan_run(plan));
+        test_count(w, plan, exam, at, rows, out);
+    }
+    return EG_OK;
+}
+
+void eg_test_fini(eg_test *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        free((void *)(uintptr_t)t->exams[i].ids);
+        free((void *)(uintptr_t)t->exams[i].classes);
+        free((void *)(uintptr_t)t->exams[i].allowed);
+    }
+    free(t->exams);
+    *t = (eg_test){0};
+}
+
+/* A copy of n items, at least room for one. */
+static eg_status test_copy(const void *from, int64_t n, size_t size, const void **out)
+{
+    char *copy;
+    EG_TRY(eg_alloc((size_t)n + 1, size, &copy));
+    if (n)
+        memcpy(copy, from, (size_t)n * size);
+    *out = copy;
+    return EG_OK;
+}
+
+eg_status eg_test_add(eg_test *t, const eg_exam *exam)
+{
+    EG_TRY(eg_grow(&t->exams, t->n, &t->cap, sizeof *t->exams));
+    eg_exam *e = &t->exams[t->n++];
+    *e = *exam;
+    e->ids = NULL, e->classes = e->allowed = NULL;
+    EG_TRY(test_copy(exam->ids, e->n, sizeof *e->ids, (const void **)&e->ids));
+    EG_TRY(
+        test_copy(exam->classes, e->n_classes, sizeof *e->classes, (const void **)&e->classes));
+    return exam->allowed ? test_copy(exam->allowed, e->n_allowed, sizeof *e->allowed,
+                                     (const void **)&e->allowed)
+                         : EG_OK;
+}
+
+eg_status eg_records_model(eg_records *of, const char *name, const eg_params *like,
+                           eg_point *out)
+{
+    char param[64], state[64];
+    const float *values[2] = {0};
+    const eg_bundle *kept;
+    *out = (eg_point){0};
+    EG_TRY(eg_records_get(of, name, &kept));
+    if (!kept)
+        return EG_OK;
+    snprintf(param, sizeof param, "%s.param", name);
+    snprintf(state, sizeof state, "%s.state", name);
+    EG_TRY(eg_bundle_need(kept, param, eg_params_length(like), &values[0]));
+    if (eg_state_length(like))
+        EG_TRY(eg_bundle_need(kept, state, eg_state_length(like), &values[1]));
+    out->param = (float *)(uintptr_t)values[0];
+    out->state = (float *)(uintptr_t)values[1];
+    return EG_OK;
+}
+
+/* The model that was sent. */
+static eg_status test_sent(const eg_turn *turn, const eg_params *like, eg_point *out)
+{
+    const float *param, *state = NULL;
+    EG_TRY(eg_bundle_need(turn->down, "param", eg_params_length(like), &param));
+    if (eg_state_length(like))
+        EG_TRY(eg_bundle_need(turn->down, "state", eg_state_length(like), &state));
+    *out = (eg_point){(float *)(uintptr_t)param, (float *)(uintptr_t)state};
+    return EG_OK;
+}
+
+/* The model to be tested; NULL members: there is none. *records must outlive it. */
+static eg_status test_model(const eg_worker *w, const eg_turn *turn, eg_records **records,
+                            eg_point *out)
+{
+    const eg_params *like = eg_net_params(w->net);
+    const eg_bundle *kept;
+    double when = -1;
+    *out = (eg_point){0};
+    if (turn->test->model == EG_TESTED_SENT)
+        return test_sent(turn, like, out);
+    EG_TRY(eg_records_open(w->store, turn->id, &turn->kept, turn->committed, records));
+    if (turn->test->model == EG_TESTED_OWN) {
+        EG_TRY(eg_records_model(*records, "own", like, out));
+        return out->param ? EG_OK : test_sent(turn, like, out);
+    }
+    EG_TRY(eg_records_get(*records, EG_UPLOADED, &kept));
+    if (kept)
+        eg_bundle_scalar_of(kept, EG_UPLOADED ".round", &when);
+    return (int64_t)when == turn->round ? eg_records_model(*records, EG_UPLOADED, like, out)
+                                        : EG_OK;
+}
+
+/* All exams of a test, one after the other. */
+static eg_status test_all(eg_worker *w, const eg_test *t, const eg_point *model, eg_reply *out)
+{
+    size_t n_answers = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n_answers += t->exams[i].tells ? (size_t)t->exams[i].n : 0;
+    EG_TRY(eg_alloc(t->n, sizeof *out->scores, &out->scores));
+    EG_TRY(eg_alloc(n_answers, sizeof *out->answers, &out->answers));
+    for (; out->n_scores < t->n; out->n_scores++) {
+        eg_exam exam = t->exams[out->n_scores];
+        exam.answers = exam.tells ? out->answers + out->n_answers : NULL;
+        out->n_answers += exam.tells ? (size_t)exam.n : 0;
+        EG_TRY(
+            eg_worker_test(w, model->param, model->state, &exam, &out->scores[out->n_scores]));
+    }
+    return EG_OK;
+}
+
+eg_status eg_worker_take_test(eg_worker *w, const eg_turn *turn, eg_reply *out)
+{
+    double since = eg_seconds();
+    eg_records *records = NULL;
+    eg_point model;
+    *out = (eg_reply){.kept = turn->kept};
+    eg_status s = test_model(w, turn, &records, &model);
+    if (s == EG_OK && model.param)
+        s = test_all(w, turn->test, &model, out);
+    eg_records_free(records);
+    out->seconds = eg_seconds() - since;
+    return s;
+}

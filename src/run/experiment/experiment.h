@@ -1,0 +1,128 @@
+/* experiment.h - an experiment file, resolved: everything a run is a function of, but its seed.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Every setting goes through one setter, "train.lr" = "0.1", whether it comes from the file,
+ * from a run's overrides or from --set.
+ */
+#ifndef EG_EXPERIMENT_H
+#define EG_EXPERIMENT_H
+
+#include <engram/experiment.h>
+#include <engram/optim.h>
+
+#include "base/base.h"
+#include "engine/model/layers_text.h"
+#include "engine/optim/server.h"
+#include "method/chain.h"
+#include "method/robust.h"
+
+/* The names of folders are made of an experiment's name and a label: they may not be long. */
+enum { EG_MAX_SOURCES = 16, EG_LABEL_SIZE = 256 };
+
+/* Of "all|seen|client|task". */
+typedef enum eg_classes {
+    EG_CLASSES_ALL,
+    EG_CLASSES_SEEN,
+    EG_CLASSES_CLIENT,
+    EG_CLASSES_TASK
+} eg_classes;
+
+typedef struct eg_server_opts {
+    int weights; /* of "samples|uniform" */
+    int bn;      /* of "average|keep" */
+    eg_robust_opts mean;
+    eg_server_optimizer_opts optimizer;
+    int64_t min_clients;
+    int64_t interval;  /* rounds from one download to the next */
+    double max_change; /* of an upload, in lengths of the model; 0: any */
+} eg_server_opts;
+
+/* Of "task|round", as a count keeps them. */
+enum { EG_EVERY_TASK = 0, EG_EVERY_ROUND = -1 };
+
+typedef struct eg_eval_opts {
+    int64_t every; /* rounds from one point of the curve to the next, or a word */
+    int classes;   /* eg_classes: the answers a model may give */
+    int64_t samples;
+    int64_t patience; /* points of the curve without a better validation; 0: any number */
+    bool local;       /* clients test what they upload at task ends */
+} eg_eval_opts;
+
+typedef struct eg_memory_opts {
+    int kind; /* eg_memory_kind */
+    int64_t size;
+    int insert; /* of "always|once" */
+} eg_memory_opts;
+
+/* How images are prepared, beside what the data set's own options say. */
+typedef struct eg_data_opts {
+    double share;           /* of every class's images that are used */
+    double validation;      /* of each client's images, held out of training */
+    int64_t size, channels; /* 0: as they are */
+    eg_opt_list mean, std;  /* of normalisation: one for all channels, or one for each */
+    int64_t crop, cutout;
+    bool flip;
+} eg_data_opts;
+
+/* The optimiser of the clients, with its options as set. */
+typedef struct eg_optimizer_opts {
+    const eg_optim *kind;
+    void *options; /* the kind's component's */
+    /* What train.lr, train.momentum and train.weight_decay said, which outlives a change of
+     * kind; NAN: nothing. */
+    double older[3];
+} eg_optimizer_opts;
+
+/* The first values of the global model. */
+typedef struct eg_start_opts {
+    char weights[EG_OPT_TEXT_SIZE]; /* a safetensors file; "": drawn by the seed */
+    char weights_sha256[EG_OPT_TEXT_SIZE];
+    int head; /* eg_take, of "keep|fresh|rows" */
+} eg_start_opts;
+
+/* Of "rows|fresh". */
+typedef enum eg_pretrain_head { EG_PRETRAIN_ROWS, EG_PRETRAIN_FRESH } eg_pretrain_head;
+
+/* What the network learns from fractals before the first round. */
+typedef struct eg_pretrain_opts {
+    int64_t epochs; /* 0: nothing */
+    int64_t classes, images, points, batch;
+    double lr, weight_decay, temperature;
+    int64_t seed; /* its own: all seeds of a run start from one encoder */
+    int head;     /* eg_pretrain_head: what becomes of it */
+} eg_pretrain_opts;
+
+struct eg_experiment {
+    char name[EG_LABEL_SIZE], label[EG_LABEL_SIZE];
+    const eg_model *model;
+    void *model_options; /* model->size bytes */
+    eg_start_opts start;
+    double scale; /* the share of rounds and rows that is used */
+    eg_spec *spec;
+    size_t n_sources;
+    const eg_dataset *sets[EG_MAX_SOURCES];
+    void *set_options[EG_MAX_SOURCES];
+    eg_data_opts data;
+    eg_memory_opts memory;
+    eg_optimizer_opts optimizer;
+    eg_train_opts train;
+    eg_schedule schedule;
+    eg_server_opts server;
+    eg_eval_opts eval;
+    eg_pretrain_opts pretrain;
+    eg_parts parts;
+    char net_options[2 * EG_OPT_TEXT_SIZE]; /* the model's, as a net takes them */
+    eg_marks layers; /* where its list of layers was read; n 0: unknown */
+    char layers_file[EG_OPT_TEXT_SIZE];
+    eg_mark layers_at[EG_MAX_LAYERS];
+    char *resolved; /* the text that config.yaml holds */
+    char sha256[65];
+};
+
+/* What its parts are told in setup; scenario NULL: it is not known yet. */
+eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scenario);
+
+/* The step size in a round as a share of lr. `scale` shrinks the schedule with the rounds. */
+double eg_experiment_rate(const eg_experiment *e, int64_t round, int64_t n_rounds);
+
+#endif

@@ -1,0 +1,278 @@
+/* feed.c - loading a run's data and preparing each task's recipe.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "run/experiment/feed.h"
+
+#include "run/experiment/scale.h"
+#include "run/experiment/settings.h"
+
+#include <engram/op.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static eg_status feed_prepare(eg_table *t, const eg_data_opts *o)
+{
+    if (o->channels)
+        EG_TRY(eg_table_set_channels(t, o->channels));
+    return o->size ? eg_table_resize(t, o->size, o->size) : EG_OK;
+}
+
+static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_feed *f)
+{
+    for (size_t i = 0; i < e->n_sources; i++, f->n_sources++) {
+        for (int split = EG_TRAIN; split <= EG_TEST; split++) {
+            eg_table *t = split == EG_TRAIN ? &f->train[i] : &f->test[i];
+            EG_TRY(eg_dataset_load(e->sets[i], e->set_options[i], from, (eg_split)split, t));
+            EG_TRY(eg_scale_table(t, e->scale * e->data.share));
+            EG_TRY(feed_prepare(t, &e->data));
+        }
+        EG_TRY(eg_table_same_shape(&f->train[0], e->sets[0]->component.name, &f->train[i],
+                                   e->sets[i]->component.name));
+        EG_TRY(eg_table_same_shape(&f->train[i], e->sets[i]->component.name, &f->test[i],
+                                   "its test set"));
+        f->labels[i] = (eg_labels){.n_train = f->train[i].n,
+                                   .n_test = f->test[i].n,
+                                   .classes = f->train[i].classes,
+                                   .train = f->train[i].y,
+                                   .test = f->test[i].y,
+                                   .group = f->train[i].group};
+    }
+    f->channels = f->train[0].channels;
+    f->height = f->train[0].height;
+    f->width = f->train[0].width;
+    f->sample = (size_t)(f->channels * f->height * f->width);
+    f->fan = eg_train_fan(&e->train);
+    if (f->fan > 1 && f->height != f->width)
+        return eg_fail(EG_EINVAL,
+                       "train.rotations turns images by 90 degrees: they must be square, not "
+                       "%lldx%lld",
+                       (long long)f->height, (long long)f->width);
+    return EG_OK;
+}
+
+/* The pixels of a permutation task, as a transform wants them. */
+static eg_status feed_permutation(const eg_task *task, size_t n, int32_t **out)
+{
+    int64_t *wide;
+    EG_TRY(eg_alloc(n, sizeof *wide, &wide));
+    eg_status s = eg_alloc(n, sizeof **out, out);
+    if (s == EG_OK) {
+        eg_task_permutation(task, n, wide);
+        for (size_t i = 0; i < n; i++)
+            (*out)[i] = (int32_t)wide[i];
+    }
+    free(wide);
+    return s;
+}
+
+/* What changes at random in training. */
+static void feed_change(const eg_experiment *e, eg_transform *how)
+{
+    how->pad = e->data.crop;
+    how->flip = e->data.flip;
+    how->cutout = e->data.cutout;
+    how->four_rotations = e->train.rotations;
+}
+
+static eg_status feed_recipe_of_rows(const eg_experiment *e, eg_feed *f)
+{
+    eg_transform how = {.normalised = true};
+    EG_TRY(eg_experiment_norm(&e->data, &how));
+    feed_change(e, &how);
+    return eg_recipe_new(&how, &f->train[0], &f->change);
+}
+
+static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
+{
+    const eg_task *task = eg_scenario_task(f->scenario, t);
+    eg_transform how = {0};
+    int32_t *permutation = NULL;
+    EG_TRY(eg_experiment_norm(&e->data, &how));
+    if (task->warp == EG_WARP_ROTATE)
+        how.angle = task->angle;
+    if (task->warp == EG_WARP_PERMUTE)
+        EG_TRY(feed_permutation(task, (size_t)(f->height * f->width), &permutation));
+    how.permutation = permutation;
+    eg_status s = eg_recipe_new(&how, &f->test[task->source], &f->judge[t]);
+    feed_change(e, &how);
+    if (s == EG_OK)
+        s = eg_recipe_new(&how, &f->train[task->source], &f->learn[t]);
+    free(permutation);
+    return s;
+}
+
+eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_labels *labels,
+                           size_t n, eg_scenario **out)
+{
+    eg_spec *less;
+    if (e->scale >= 1)
+        return eg_scenario_new(e->spec, seed, labels, n, out);
+    EG_TRY(eg_blame(eg_scale_spec(e->spec, e->scale, labels, n, &less), "scale %g", e->scale));
+    eg_status s = eg_scenario_new(less, seed, labels, n, out);
+    eg_spec_free(less);
+    return eg_blame(s, "scale %g", e->scale);
+}
+
+static eg_status feed_fill(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                           eg_feed *f)
+{
+    EG_TRY(feed_load(e, &(eg_origin){.dir = data_dir, .seed = seed}, f));
+    EG_TRY(eg_feed_scenario(e, seed, f->labels, f->n_sources, &f->scenario));
+    f->n_tasks = eg_scenario_n_tasks(f->scenario);
+    EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->learn));
+    EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->judge));
+    for (int64_t t = 0; t < f->n_tasks; t++)
+        EG_TRY(feed_recipes(e, f, t));
+    return feed_recipe_of_rows(e, f);
+}
+
+eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                       eg_feed *out)
+{
+    memset(out, 0, sizeof *out);
+    eg_status s = feed_fill(e, seed, data_dir, out);
+    if (s != EG_OK)
+        eg_feed_close(out);
+    return s;
+}
+
+void eg_feed_close(eg_feed *f)
+{
+    for (int64_t t = 0; t < f->n_tasks; t++) {
+        if (f->learn)
+            eg_recipe_free(f->learn[t]);
+        if (f->judge)
+            eg_recipe_free(f->judge[t]);
+    }
+    free(f->learn);
+    free(f->judge);
+    eg_recipe_free(f->change);
+    eg_scenario_free(f->scenario);
+    for (size_t i = 0; i < EG_MAX_SOURCES; i++) {
+        eg_table_fini(&f->train[i]);
+        eg_table_fini(&f->test[i]);
+    }
+    memset(f, 0, sizeof *f);
+}
+
+eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
+{
+    return (eg_net_spec){.model = e->model->component.name,
+                         .options = e->net_options,
+                         .channels = f->channels,
+                         .height = f->height,
+                         .width = f->width,
+                         .classes = f->fan * eg_scenario_n_classes(f->scenario)};
+}
+
+eg_node *eg_feed_upright(eg_graph *g, eg_node *logits, int64_t fan)
+{
+    if (fan == 1 || eg_graph_status(g) != EG_OK)
+        return logits;
+    int64_t n = eg_node_shape(logits).dim[0], classes = eg_node_shape(logits).dim[1] / fan;
+    eg_node *by_class = eg_reshape(g, logits, eg_dims(n, classes, fan));
+    return eg_reshape(g, eg_slice(g, by_class, 2, 0, 1), eg_dims(n, classes));
+}
+
+eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
+                            const eg_net_spec *made_for, eg_net **out)
+{
+    eg_feed f = {0};
+    eg_net_spec spec;
+    *out = NULL;
+    if (made_for) {
+        spec = *made_for;
+        spec.model = e->model->component.name;
+        spec.options = e->net_options;
+    } else {
+        EG_TRY(eg_feed_open(e, 0, data_dir, &f));
+        spec = eg_feed_net(e, &f);
+    }
+    eg_status s = eg_net_new_marked(&spec, &e->layers, out);
+    eg_feed_close(&f);
+    return s;
+}
+
+/* Samples of one task that follow each other are filled by one call, which can fetch the next
+ * while it works on one. */
+enum { FEED_RUN = 64 };
+
+void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
+                   float *labels)
+{
+    for (int64_t i = 0, run; i < n; i += run) {
+        int64_t ids[FEED_RUN], task = samples[i].task;
+        for (run = 0; run < FEED_RUN && i + run < n && samples[i + run].task == task; run++)
+            ids[run] = samples[i + run].id;
+        const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
+        const eg_recipe *r = rng ? f->learn[task] : f->judge[task];
+        int64_t rows = eg_recipe_fan(r);
+        eg_recipe_fill(r, t, ids, (size_t)run, rng, x);
+        for (int64_t k = 0; k < run * rows; k++) {
+            int64_t sample = k / rows;
+            *labels++ = (float)(f->fan * t->y[ids[sample]] + k % rows);
+        }
+        x += (size_t)(run * rows) * f->sample;
+    }
+}
+
+void eg_feed_row(const eg_feed *f, const eg_table *rows, int64_t id, eg_rng *rng, float *x,
+                 float *labels)
+{
+    int64_t fan = rng ? f->fan : 1;
+    if (rng)
+        eg_recipe_fill(f->change, rows, &id, 1, rng, x);
+    else
+        memcpy(x, rows->f32 + (size_t)id * f->sample, f->sample * sizeof *x);
+    for (int64_t k = 0; k < fan; k++)
+        labels[k] = (float)(f->fan * rows->y[id] + k);
+}
+
+void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
+                        int32_t *labels)
+{
+    const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
+    eg_recipe_fill(f->judge[task], t, ids, (size_t)n, NULL, x); /* nothing at random */
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = t->y[ids[i]];
+}
+
+void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
+                  int32_t *labels)
+{
+    const eg_table *t = &f->test[eg_scenario_task(f->scenario, task)->source];
+    eg_recipe_fill(f->judge[task], t, ids, (size_t)n, NULL, x);
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = t->y[ids[i]];
+}
+
+/* Rounding in mean and std may lead a little beyond. */
+static bool feed_is_within(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(x[i] >= -1.001F && x[i] <= 1.001F))
+            return false;
+    return true;
+}
+
+eg_status eg_feed_check_pixels(const eg_feed *f)
+{
+    enum { LOOK = 200 };
+    float *x;
+    bool within = true;
+    EG_TRY(eg_alloc(f->sample, sizeof *x, &x));
+    for (int64_t task = 0; task < f->n_tasks; task++) {
+        const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
+        for (int64_t i = 0; i < LOOK && within; i++) {
+            int64_t id = i * t->n / LOOK;
+            eg_recipe_fill(f->judge[task], t, &id, 1, NULL, x);
+            within = feed_is_within(x, f->sample);
+        }
+    }
+    free(x);
+    return within ? EG_OK
+                  : eg_fail(EG_EINVAL, "the method draws images with pixels from -1 to 1, and "
+                                       "those of data lie outside; set data.mean and data.std "
+                                       "to 0.5");
+}

@@ -1,0 +1,228 @@
+/* saved.c - a model with its notes, to a file and back, and tested.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "run/experiment/saved.h"
+
+#include "run/experiment/feed.h"
+#include "run/experiment/sections.h"
+#include "run/experiment/settings.h"
+
+#include <engram/op.h>
+#include <engram/program.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAVED_BATCH = 200 };
+
+struct eg_saved {
+    eg_tensors *file; /* its notes */
+    eg_net *net;
+    float *value, *state;
+    eg_transform how;
+    int64_t fan; /* outputs a class has; the first is the upright image's */
+    eg_program *program;
+};
+
+/* The part whose outputs a run tests in place of the head's; NULL: none. */
+static const char *saved_outputs(const eg_experiment *e)
+{
+    const char *name = NULL;
+    for (size_t i = 0; i < e->parts.n; i++)
+        if (e->parts.at[i].method->outputs)
+            name = e->parts.at[i].method->component.name;
+    return name;
+}
+
+eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
+                         const char *path, const float *value, const float *state)
+{
+    char sets[EG_OPT_TEXT_SIZE] = "", number[24], fan[24];
+    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
+    const char *outputs = saved_outputs(e);
+    eg_opt_print(eg_opts_find(eg_settings_of_data, "mean"), &e->data, mean);
+    eg_opt_print(eg_opts_find(eg_settings_of_data, "std"), &e->data, std);
+    for (size_t i = 0, used = 0; i < e->n_sources && used < sizeof sets; i++)
+        used += (size_t)snprintf(sets + used, sizeof sets - used, "%s%s", i ? " " : "",
+                                 e->sets[i]->component.name);
+    snprintf(number, sizeof number, "%" PRIu64, seed);
+    snprintf(fan, sizeof fan, "%" PRId64, eg_train_fan(&e->train));
+    const eg_stored_note notes[] = {{"mean", mean},   {"std", std}, {"data", sets},
+                                    {"seed", number}, {"fan", fan}, {"outputs", outputs}};
+    size_t n = sizeof notes / sizeof *notes - (outputs ? 0 : 1);
+    return eg_net_save(net, path, value, state, notes, n);
+}
+
+static void saved_record(void *context, eg_graph *g, int64_t batch)
+{
+    const eg_saved *s = context;
+    const eg_net_spec *made = eg_net_spec_of(s->net);
+    eg_graph_set_training(g, false);
+    eg_node *x = eg_input(g, "x", eg_dims(batch, made->channels, made->height, made->width));
+    eg_output(g, "logits", eg_feed_upright(g, eg_net_forward(s->net, g, x), s->fan));
+}
+
+/* Means and deviations; a file of `engram model --save` has none. */
+static eg_status saved_norm(eg_saved *s)
+{
+    eg_data_opts o;
+    const char *mean = eg_tensors_note(s->file, "mean"), *std = eg_tensors_note(s->file, "std");
+    eg_opts_init(eg_settings_of_data, &o);
+    if (mean)
+        EG_TRY(eg_opts_set(eg_settings_of_data, &o, "mean", mean));
+    if (std)
+        EG_TRY(eg_opts_set(eg_settings_of_data, &o, "std", std));
+    return eg_experiment_norm(&o, &s->how);
+}
+
+/* A class's outputs; a file without the note has one for each. */
+static eg_status saved_fan(eg_saved *s)
+{
+    const char *note = eg_tensors_note(s->file, "fan");
+    int64_t outputs = eg_net_spec_of(s->net)->classes;
+    char rest;
+    s->fan = 1;
+    if (note && (sscanf(note, "%" SCNd64 "%c", &s->fan, &rest) != 1 || s->fan < 1 ||
+                 outputs % s->fan != 0))
+        return eg_fail(EG_EFORMAT,
+                       "its note 'fan', '%.40s', does not divide its %" PRId64 " outputs", note,
+                       outputs);
+    return EG_OK;
+}
+
+/* Such a head has learned nothing, so that what it answers says nothing of the model. */
+static eg_status saved_head(const eg_saved *s)
+{
+    const char *part = eg_tensors_note(s->file, "outputs");
+    return part ? eg_fail(EG_ENOTSUP,
+                          "its answers are those of method '%.40s', which only its run can ask",
+                          part)
+                : EG_OK;
+}
+
+static eg_status saved_fill(eg_saved *s, const char *path)
+{
+    EG_TRY(eg_safetensors_load(path, &s->file));
+    EG_TRY(eg_blame(eg_net_of_notes(s->file, &s->net), "%s", path));
+    EG_TRY(eg_blame(saved_norm(s), "%s", path));
+    EG_TRY(eg_blame(saved_fan(s), "%s", path));
+    EG_TRY(eg_blame(saved_head(s), "%s", path));
+    const eg_params *p = eg_net_params(s->net);
+    EG_TRY(eg_params_alloc(p, &s->value));
+    EG_TRY(eg_state_alloc(p, &s->state));
+    EG_TRY(eg_params_load(p, path, s->value, s->state));
+    EG_TRY(eg_program_new(saved_record, s, 2, &s->program));
+    return eg_program_bind(s->program, p, s->value, NULL, s->state);
+}
+
+eg_status eg_saved_open(const char *path, eg_saved **out)
+{
+    *out = NULL;
+    eg_saved *s;
+    EG_TRY(eg_alloc(1, sizeof *s, &s));
+    eg_status status = saved_fill(s, path);
+    if (status == EG_OK)
+        *out = s;
+    else
+        eg_saved_free(s);
+    return status;
+}
+
+void eg_saved_free(eg_saved *s)
+{
+    if (!s)
+        return;
+    eg_program_free(s->program);
+    eg_net_free(s->net);
+    eg_tensors_free(s->file);
+    free(s->value);
+    free(s->state);
+    free(s);
+}
+
+const eg_net *eg_saved_net(const eg_saved *s)
+{
+    return s->net;
+}
+
+int64_t eg_saved_n_classes(const eg_saved *s)
+{
+    return eg_net_spec_of(s->net)->classes / s->fan;
+}
+
+const char *eg_saved_note(const eg_saved *s, const char *key)
+{
+    return eg_tensors_note(s->file, key);
+}
+
+static bool saved_counts(const int32_t *classes, int64_t n, int32_t label)
+{
+    bool among = !classes;
+    for (int64_t i = 0; i < n && !among; i++)
+        among = classes[i] == label;
+    return among;
+}
+
+/* The rows of t that count. rows: [t->n]. */
+static eg_status saved_rows(const eg_saved *s, const eg_table *t, const int32_t *classes,
+                            int64_t n_classes, int64_t *rows, int64_t *n)
+{
+    int64_t known = eg_saved_n_classes(s);
+    *n = 0;
+    for (int64_t i = 0; i < n_classes; i++)
+        if (classes[i] < 0 || classes[i] >= known)
+            return eg_fail(EG_ESHAPE, "class %d is asked for, the network knows %lld",
+                           classes[i], (long long)known);
+    for (int64_t i = 0; i < t->n; i++) {
+        if (!saved_counts(classes, n_classes, t->y[i]))
+            continue;
+        if (t->y[i] >= known)
+            return eg_fail(EG_ESHAPE, "the data has a class %d, the network knows %lld",
+                           t->y[i], (long long)known);
+        rows[(*n)++] = i;
+    }
+    return *n ? EG_OK : eg_fail(EG_ENOENT, "no sample is of these classes");
+}
+
+static eg_status saved_prepare(const eg_saved *s, eg_table *t, eg_recipe **out)
+{
+    const eg_net_spec *made = eg_net_spec_of(s->net);
+    if (t->channels != made->channels)
+        EG_TRY(eg_table_set_channels(t, made->channels));
+    if (t->height != made->height || t->width != made->width)
+        EG_TRY(eg_table_resize(t, made->height, made->width));
+    return eg_recipe_new(&s->how, t, out);
+}
+
+eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
+                        eg_confusion *all, eg_confusion *within)
+{
+    eg_recipe *recipe = NULL;
+    int64_t *rows, n = 0, known = eg_saved_n_classes(s);
+    EG_TRY(eg_alloc((size_t)t->n + 1, sizeof *rows, &rows));
+    eg_status status = saved_rows(s, t, classes, n_classes, rows, &n);
+    if (status == EG_OK)
+        status = saved_prepare(s, t, &recipe);
+    for (int64_t at = 0; at < n && status == EG_OK; at += SAVED_BATCH) {
+        int64_t batch = n - at < SAVED_BATCH ? n - at : SAVED_BATCH;
+        eg_plan *plan;
+        status = eg_program_plan(s->program, batch, &plan);
+        if (status != EG_OK)
+            break;
+        eg_recipe_fill(recipe, t, rows + at, (size_t)batch, NULL, eg_plan_input(plan, "x"));
+        status = eg_plan_run(plan);
+        const float *logits = eg_plan_output(plan, "logits"); /* [batch, known] */
+        for (int64_t i = 0; i < batch && status == EG_OK; i++) {
+            const float *row = logits + i * known;
+            int32_t truth = t->y[rows[at + i]];
+            eg_confusion_add(all, truth, eg_predict(row, known, NULL, 0));
+            if (within)
+                eg_confusion_add(within, truth, eg_predict(row, known, classes, n_classes));
+        }
+    }
+    eg_recipe_free(recipe);
+    free(rows);
+    return status;
+}

@@ -1,0 +1,275 @@
+/* events.c - reads the events of a run.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "run/log/events.h"
+
+#include "io/file.h"
+#include "run/log/field.h"
+
+#include <engram/log.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_MAX_FILE ((size_t)1 << 32)
+
+/* Events of one kind come in the order of their rounds. */
+static eg_status events_in_order(int64_t round, int64_t last, bool again)
+{
+    if (round > last || (again && round == last))
+        return EG_OK;
+    return eg_fail(EG_EFORMAT, "round %lld after round %lld", (long long)round,
+                   (long long)last);
+}
+
+static eg_status events_start(eg_events *e, eg_fields *f)
+{
+    int64_t *learned;
+    if (f->run)
+        return eg_fail(EG_EFORMAT, "a second start event");
+    EG_TRY(eg_event_start.fields(f, &e->start));
+    if (e->start.learned)
+        return EG_OK;
+    size_t n = (size_t)e->start.tasks;
+    if (!(learned = eg_arena_alloc(&e->arena, n * sizeof *learned)))
+        return EG_ENOMEM;
+    for (size_t t = 0; t < n; t++)
+        learned[t] = (int64_t)t + 1;
+    e->start.learned = learned;
+    return EG_OK;
+}
+
+static eg_status events_round(eg_events *e, eg_fields *f)
+{
+    eg_round_event event = {0};
+    EG_TRY(eg_event_round.fields(f, &event));
+    EG_TRY(
+        events_in_order(event.round, e->n_round ? e->round[e->n_round - 1].round : 0, false));
+    EG_TRY(eg_grow(&e->round, e->n_round, &e->cap_round, sizeof event));
+    e->round[e->n_round++] = event;
+    return EG_OK;
+}
+
+static eg_status events_eval(eg_events *e, eg_fields *f)
+{
+    eg_eval_event event = {0};
+    EG_TRY(eg_event_eval.fields(f, &event));
+    EG_TRY(events_in_order(event.round, e->n_eval ? e->eval[e->n_eval - 1].round : 0, true));
+    EG_TRY(eg_grow(&e->eval, e->n_eval, &e->cap_eval, sizeof event));
+    e->eval[e->n_eval++] = event;
+    return EG_OK;
+}
+
+static eg_status events_confusion(eg_events *e, eg_fields *f)
+{
+    eg_confusion_event event = {0};
+    EG_TRY(eg_event_confusion.fields(f, &event));
+    EG_TRY(events_in_order(event.round,
+                           e->n_confusion ? e->confusion[e->n_confusion - 1].round : 0, false));
+    EG_TRY(eg_grow(&e->confusion, e->n_confusion, &e->cap_confusion, sizeof event));
+    e->confusion[e->n_confusion++] = event;
+    return EG_OK;
+}
+
+static eg_status events_note(eg_events *e, eg_fields *f)
+{
+    eg_note_event event = {0};
+    EG_TRY(eg_event_note.fields(f, &event));
+    EG_TRY(events_in_order(event.round, e->n_note ? e->note[e->n_note - 1].round : 0, true));
+    EG_TRY(eg_grow(&e->note, e->n_note, &e->cap_note, sizeof event));
+    e->note[e->n_note++] = event;
+    return EG_OK;
+}
+
+static eg_status events_sheet(eg_events *e, eg_fields *f)
+{
+    eg_sheet_event event = {0};
+    EG_TRY(eg_event_sheet.fields(f, &event));
+    EG_TRY(
+        events_in_order(event.round, e->n_sheet ? e->sheet[e->n_sheet - 1].round : 0, false));
+    EG_TRY(eg_grow(&e->sheet, e->n_sheet, &e->cap_sheet, sizeof event));
+    e->sheet[e->n_sheet++] = event;
+    return EG_OK;
+}
+
+static eg_status events_lose(eg_events *e, eg_fields *f, const eg_event_kind *kind)
+{
+    eg_loss_event event = {0};
+    EG_TRY(kind->fields(f, &event));
+    EG_TRY(events_in_order(event.round, e->n_loss ? e->loss[e->n_loss - 1].round : 0, true));
+    EG_TRY(eg_grow(&e->loss, e->n_loss, &e->cap_loss, sizeof event));
+    e->loss[e->n_loss++] = event;
+    return EG_OK;
+}
+
+static eg_status events_left_out(eg_events *e, eg_fields *f)
+{
+    return events_lose(e, f, &eg_event_left_out);
+}
+
+static eg_status events_skipped(eg_events *e, eg_fields *f)
+{
+    return events_lose(e, f, &eg_event_skipped);
+}
+
+static eg_status events_stop(eg_events *e, eg_fields *f)
+{
+    if (e->stopped)
+        return eg_fail(EG_EFORMAT, "a second one");
+    e->stopped = true;
+    return eg_event_stop.fields(f, &e->stop);
+}
+
+static eg_status events_forced(eg_events *e, eg_fields *f)
+{
+    e->n_forced++;
+    return eg_event_forced.fields(f, &e->forced);
+}
+
+static eg_status events_end(eg_events *e, eg_fields *f)
+{
+    e->ended = true;
+    return eg_event_end.fields(f, &e->end);
+}
+
+static const struct {
+    const eg_event_kind *kind;
+    eg_status (*take)(eg_events *e, eg_fields *f);
+} events_kinds[] = {
+    {&eg_event_start, events_start},     {&eg_event_round, events_round},
+    {&eg_event_eval, events_eval},       {&eg_event_confusion, events_confusion},
+    {&eg_event_note, events_note},       {&eg_event_left_out, events_left_out},
+    {&eg_event_skipped, events_skipped}, {&eg_event_stop, events_stop},
+    {&eg_event_forced, events_forced},   {&eg_event_end, events_end},
+    {&eg_event_sheet, events_sheet},
+};
+
+static eg_status events_take(eg_events *e, const eg_json *object)
+{
+    const eg_json *v;
+    const char *name;
+    eg_fields f = {
+        .from = object, .arena = &e->arena, .run = e->start.label ? &e->start : NULL};
+    if (eg_json_kind_of(object) != EG_JSON_OBJECT)
+        return eg_fail(EG_EFORMAT, "an event is an object, not %s",
+                       eg_json_kind_text(eg_json_kind_of(object)));
+    EG_TRY(eg_json_need(object, "event", EG_JSON_TEXT, &v));
+    EG_TRY(eg_json_text(v, &name));
+    if (e->ended)
+        return eg_fail(EG_EFORMAT, "a %s event after the end", name);
+    if (!f.run && strcmp(name, eg_event_start.name) != 0)
+        return eg_fail(EG_EFORMAT, "a %s event before the start event", name);
+    for (size_t i = 0; i < sizeof events_kinds / sizeof *events_kinds; i++)
+        if (strcmp(events_kinds[i].kind->name, name) == 0)
+            return eg_blame(events_kinds[i].take(e, &f), "%s", name);
+    return eg_fail(EG_EFORMAT, "there is no event '%s'", name);
+}
+
+static eg_status events_line(eg_events *e, const char *line, size_t n)
+{
+    eg_json *object;
+    EG_TRY(eg_seal_check(&e->seal, line, n));
+    EG_TRY(eg_json_parse(line, n, &object));
+    eg_status status = events_take(e, object);
+    eg_json_free(object);
+    return status;
+}
+
+static eg_status events_lines(eg_events *e, const char *path, const char *text, size_t n,
+                              bool whole)
+{
+    size_t number = 1;
+    for (const char *line = text, *end; line < text + n; line = end + 1, number++) {
+        end = memchr(line, '\n', (size_t)(text + n - line));
+        if (!end && !whole)
+            break;
+        if (!end)
+            return eg_fail(EG_EFORMAT, "%s:%zu: the line has no end", path, number);
+        eg_status s = events_line(e, line, (size_t)(end - line));
+        if (s != EG_OK)
+            return eg_blame(s == EG_ENOMEM ? s : EG_EFORMAT, "%s:%zu", path, number);
+    }
+    if (!e->start.label)
+        return eg_fail(EG_EFORMAT, "%s:1: there is no start event", path);
+    return EG_OK;
+}
+
+eg_status eg_events_parse(const char *path, const char *text, size_t n, bool whole,
+                          eg_events **out)
+{
+    *out = NULL;
+    eg_events *e = calloc(1, sizeof *e);
+    if (!e)
+        return eg_fail(EG_ENOMEM, "%s: no memory for events", path);
+    eg_status status = events_lines(e, path, text, n, whole);
+    if (status == EG_OK)
+        *out = e;
+    else
+        eg_events_free(e);
+    return status;
+}
+
+/* Reads the first `most` bytes of a folder's events, or all. */
+static eg_status events_load(const char *folder, size_t most, bool whole, eg_events **out)
+{
+    char path[EG_RUN_PATH];
+    unsigned char *bytes;
+    size_t n;
+    *out = NULL;
+    EG_TRY(eg_run_file(folder, EG_RUN_METRICS, path));
+    EG_TRY(eg_file_read(path, EVENTS_MAX_FILE, &bytes, &n));
+    eg_status status =
+        eg_events_parse(path, (const char *)bytes, n < most ? n : most, whole, out);
+    free(bytes);
+    return status;
+}
+
+eg_status eg_events_load(const char *folder, eg_events **out)
+{
+    bool whole = eg_run_is_finished(folder);
+    EG_TRY(events_load(folder, SIZE_MAX, whole, out));
+    if (!whole || (*out)->ended)
+        return EG_OK;
+    eg_events_free(*out);
+    *out = NULL;
+    return eg_fail(EG_EFORMAT, "%s/%s: the run is finished, but its log has no end", folder,
+                   EG_RUN_METRICS);
+}
+
+eg_status eg_events_load_until(const char *folder, int64_t position, eg_events **out)
+{
+    return events_load(folder, (size_t)position, true, out);
+}
+
+eg_status eg_events_load_start(const char *folder, eg_events **out)
+{
+    char path[EG_RUN_PATH], *line = NULL;
+    size_t cap = 0;
+    *out = NULL;
+    EG_TRY(eg_run_file(folder, EG_RUN_METRICS, path));
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return eg_file_fail(path, "cannot be opened");
+    ssize_t n = getline(&line, &cap, f);
+    eg_status status = n > 0 && line[n - 1] == '\n'
+                           ? eg_events_parse(path, line, (size_t)n, true, out)
+                           : eg_fail(EG_ENOENT, "%s: there is no whole line", path);
+    free(line);
+    fclose(f);
+    return status;
+}
+
+void eg_events_free(eg_events *e)
+{
+    if (!e)
+        return;
+    free(e->round);
+    free(e->eval);
+    free(e->confusion);
+    free(e->note);
+    free(e->sheet);
+    free(e->loss);
+    eg_arena_fini(&e->arena);
+    free(e);
+}

@@ -1,0 +1,73 @@
+/* cluster.h - ranks as those see them who send and receive: frames, in order, whole.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A frame is a kind and any number of bytes. It goes as pieces that MPI can count; frames of
+ * one rank arrive in the order in which they were posted. Nothing blocks: pumping moves what
+ * can be moved, and whoever has nothing to do naps, up to a millisecond, until a thread of this
+ * process wakes it. Only the thread that opened the cluster may use it, but for
+ * eg_cluster_wake.
+ */
+#ifndef EG_CLUSTER_H
+#define EG_CLUSTER_H
+
+#include <engram/cluster.h>
+
+#include "run/transport/mpi_calls.h"
+
+/* The kinds of frames that the cluster itself deals with come first. */
+typedef enum eg_frame_kind {
+    EG_FRAME_HERE,  /* to rank 0, the first: the host's name */
+    EG_FRAME_ORDER, /* from rank 0: eg_cluster_order */
+    EG_FRAME_FAIL,  /* to rank 0: why */
+    EG_FRAME_END,   /* from rank 0, the last: the exit code */
+    EG_FRAME_BYE,   /* to rank 0, the last */
+    EG_FRAME_PING,  /* from rank 0: answer */
+    EG_FRAME_PONG,  /* to rank 0 */
+    EG_FRAME_HELLO, /* to rank 0: what a rank is about to run */
+    EG_FRAME_TOKEN, /* from rank 0: a file that must be seen */
+    EG_FRAME_SEEN,  /* to rank 0 */
+    EG_FRAME_WORK,  /* from rank 0: a message with a download, a turn or a test */
+    EG_FRAME_REPLY, /* to rank 0: the answer */
+    EG_FRAME_OVER,  /* from rank 0: the run is over */
+    EG_N_FRAMES,
+} eg_frame_kind;
+
+typedef struct eg_frame {
+    int from;
+    eg_frame_kind kind;
+    unsigned char *bytes; /* [n]; the taker's, to free() */
+    size_t n;
+} eg_frame;
+
+/* Bytes that may be posted to several ranks; freed when the last has them. */
+typedef struct eg_parcel eg_parcel;
+eg_status eg_parcel_new(unsigned char *take, size_t n, eg_parcel **out); /* takes them always */
+void eg_parcel_drop(eg_parcel *p); /* no more posts of it by its maker; NULL is fine */
+
+/* A rank over these calls, which are copied; for eg_cluster_open and for tests. */
+eg_status eg_cluster_new(const eg_mpi_calls *calls, void *library, eg_cluster **out);
+void eg_cluster_set_piece(eg_cluster *c, size_t bytes); /* the largest piece, for tests */
+
+int64_t eg_cluster_number(eg_cluster *c); /* another one each time: to tell old from new */
+
+/* Sends a frame, sooner or later; small ones at once. */
+eg_status eg_cluster_post(eg_cluster *c, int to, eg_frame_kind kind, eg_parcel *what);
+eg_status eg_cluster_post_bytes(eg_cluster *c, int to, eg_frame_kind kind, const void *bytes,
+                                size_t n);
+
+/* Moves all that can be moved. EG_EIO: another rank has failed and here is why, a rank is gone,
+ * or rank 0 has ended all. */
+eg_status eg_cluster_pump(eg_cluster *c);
+
+/* The next frame that is here whole, of those that are not the cluster's own; false: none. */
+bool eg_cluster_take(eg_cluster *c, eg_frame *out);
+
+/* Waits a little, the longer the less has happened; wake ends it, from any thread. */
+void eg_cluster_nap(eg_cluster *c);
+void eg_cluster_wake(eg_cluster *c);
+
+/* On rank 0, while others are at work and listen: whether all are still there. EG_EIO: one has
+ * not been heard of for too long. */
+eg_status eg_cluster_check(eg_cluster *c);
+
+#endif

@@ -1,0 +1,437 @@
+/* mpi.c - clients on the ranks that mpirun started, on this machine and on others.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Rank 0 is the server and has workers like all. A turn goes to any rank with an idle worker,
+ * so that none waits for the slowest; tests and pieces of the server's work are shared out the
+ * same way. The download goes to a rank once an exchange. Clients' records do not travel: the
+ * run's folder is on a file system that all ranks see. Replies are taken in client order, and
+ * at most twice as many wait as there are workers in all. The bits are those of workers in one
+ * process.
+ */
+#include "run/transport/crew.h"
+#include "run/transport/meet.h"
+
+#include "base/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What rank 0 knows of a rank. */
+typedef struct mpi_rank {
+    int workers, busy; /* threads; turns that it has */
+    bool told;         /* it has this exchange's download */
+} mpi_rank;
+
+/* A turn of the exchange. */
+typedef struct mpi_piece {
+    eg_turn turn;
+    eg_reply reply;
+    eg_status status;
+    char *error;
+    int rank;   /* that has it */
+    bool there; /* status and reply are */
+} mpi_piece;
+
+typedef struct mpi {
+    eg_site site;
+    eg_crew *crew;
+    mpi_rank *ranks; /* [size] */
+    int n_workers;   /* of all ranks */
+    const eg_job *job;
+    mpi_piece *pieces; /* [job->n] */
+    int64_t base;      /* number of the first piece: those below are of earlier exchanges */
+    int64_t n_given, n_taken;
+    eg_parcel *down; /* packed when the first other rank needs it */
+    bool met;
+} mpi;
+
+#define MPI_PIECES ((int64_t)1 << 32) /* numbers of an exchange */
+
+static size_t mpi_n_classes(const mpi *m)
+{
+    return (size_t)eg_scenario_n_classes(m->site.feed->scenario);
+}
+
+static eg_status mpi_open(void *self, const eg_site *site)
+{
+    mpi *m = self;
+    if (!site->cluster)
+        return eg_fail(EG_EINVAL, "the transport mpi is for programs that mpirun started");
+    m->site = *site;
+    return eg_alloc((size_t)eg_cluster_size(site->cluster), sizeof *m->ranks, &m->ranks);
+}
+
+/* The side of the other ranks. */
+
+/* A message becomes a task. What cannot be read is answered so by the crew. */
+static eg_status mpi_accept(const mpi *m, const eg_frame *f, eg_bundle **down, eg_duty **out)
+{
+    eg_duty *t;
+    *out = NULL;
+    EG_TRY(eg_alloc(1, sizeof *t, &t));
+    eg_status s = eg_alloc(1, sizeof *t->asked, &t->asked);
+    if (s == EG_OK)
+        s = eg_message_unpack(f->bytes, f->n, mpi_n_classes(m), t->asked);
+    if (s != EG_OK || t->asked->head.kind == EG_MESSAGE_DOWNLOAD) {
+        if (s == EG_OK) {
+            eg_bundle_free(*down);
+            *down = t->asked->bundles[0];
+            t->asked->bundles[0] = NULL;
+        }
+        eg_duty_free(t);
+        return s;
+    }
+    eg_message *asked = t->asked;
+    t->status = *down ? eg_message_to_turn(asked, &t->turn, &t->test)
+                      : eg_fail(EG_EFORMAT, "there was no download");
+    if (t->status != EG_OK)
+        t->error = strdup(eg_error());
+    if (asked->bundles[0])
+        eg_bundle_rest_on(asked->bundles[0], *down);
+    t->turn.down = asked->bundles[0] ? asked->bundles[0] : *down;
+    *out = t;
+    return EG_OK;
+}
+
+/* Sends the answers that are ready. */
+static eg_status mpi_answer(mpi *m)
+{
+    eg_status s = EG_OK;
+    for (eg_duty *t; s == EG_OK && (t = eg_crew_take(m->crew));) {
+        eg_parcel *p;
+        s = t->status == EG_OK ? eg_parcel_new(t->bytes, t->n_bytes, &p)
+                               : eg_fail(t->status, "%s", t->error ? t->error : "");
+        if (s == EG_OK) {
+            t->bytes = NULL;
+            s = eg_cluster_post(m->site.cluster, 0, EG_FRAME_REPLY, p);
+            eg_parcel_drop(p);
+        }
+        eg_duty_free(t);
+    }
+    return s;
+}
+
+/* Does what one frame asks for. */
+static eg_status mpi_follow(mpi *m, eg_frame *f, eg_bundle **down, bool *over)
+{
+    eg_duty *t = NULL;
+    eg_status s = EG_OK;
+    *over = f->kind == EG_FRAME_OVER;
+    if (f->kind == EG_FRAME_WORK)
+        s = mpi_accept(m, f, down, &t);
+    free(f->bytes);
+    if (t)
+        eg_crew_give(m->crew, t);
+    return s;
+}
+
+/* What has been said of a failure, before something else is. */
+static void mpi_note_error(char why[EG_MESSAGE_TEXT])
+{
+    strncpy(why, eg_error(), EG_MESSAGE_TEXT - 1);
+    why[EG_MESSAGE_TEXT - 1] = 0;
+}
+
+/* Takes turns until rank 0 says that the run is over, or has ended all. */
+static eg_status mpi_serve(mpi *m)
+{
+    eg_cluster *c = m->site.cluster;
+    eg_bundle *down = NULL;
+    eg_frame f;
+    eg_status s = EG_OK;
+    for (bool over = false; s == EG_OK && !over;) {
+        s = eg_cluster_pump(c);
+        while (s == EG_OK && !over && eg_cluster_take(c, &f))
+            s = mpi_follow(m, &f, &down, &over);
+        if (s == EG_OK)
+            s = mpi_answer(m);
+        if (s == EG_OK && !over)
+            eg_cluster_nap(c);
+    }
+    char why[EG_MESSAGE_TEXT];
+    mpi_note_error(why);
+    while (!eg_crew_is_idle(m->crew)) { /* while it can still be asked whether it is there */
+        (void)eg_cluster_pump(c);
+        eg_cluster_nap(c);
+    }
+    eg_crew_close(m->crew); /* its tasks have the download in hand */
+    m->crew = NULL;
+    eg_bundle_free(down);
+    return s == EG_OK ? EG_OK : eg_fail(s, "%s", why);
+}
+
+/* The server's side. */
+static eg_status mpi_meet(void *self, bool *served)
+{
+    mpi *m = self;
+    eg_cluster *c = m->site.cluster;
+    *served = eg_cluster_rank(c) > 0;
+    if (*served) {
+        EG_TRY(eg_meet_server(&m->site));
+        EG_TRY(eg_crew_open(m->site.workers, m->site.n_workers, c, &m->crew));
+        return mpi_serve(m);
+    }
+    int *workers;
+    EG_TRY(eg_alloc((size_t)eg_cluster_size(c), sizeof *workers, &workers));
+    eg_status s = eg_meet_all(&m->site, workers);
+    for (int r = 0; r < eg_cluster_size(c); r++) {
+        m->ranks[r].workers = workers[r];
+        m->n_workers += workers[r];
+    }
+    free(workers);
+    m->met = s == EG_OK;
+    return s == EG_OK ? eg_crew_open(m->site.workers, m->site.n_workers, c, &m->crew) : s;
+}
+
+static eg_status mpi_begin(void *self, const eg_job *job)
+{
+    mpi *m = self;
+    m->job = job;
+    m->base = eg_cluster_number(m->site.cluster) * MPI_PIECES;
+    m->n_given = m->n_taken = 0;
+    for (int r = 0; r < eg_cluster_size(m->site.cluster); r++)
+        m->ranks[r].told = false;
+    return eg_alloc((size_t)job->n, sizeof *m->pieces, &m->pieces);
+}
+
+/* A message, packed for the others. */
+static eg_status mpi_pack(const eg_message *message, const eg_bundle *bundle, eg_parcel **out)
+{
+    const eg_bundle *const both[2] = {bundle, NULL};
+    unsigned char *bytes = NULL;
+    size_t n;
+    eg_status s = eg_message_pack(message, both, &bytes, &n);
+    if (s == EG_OK)
+        return eg_parcel_new(bytes, n, out);
+    free(bytes);
+    return s;
+}
+
+/* Sends a turn to another rank, and before the first the download. */
+static eg_status mpi_send(mpi *m, int to, int64_t i, const eg_bundle *own, eg_message *message)
+{
+    eg_cluster *c = m->site.cluster;
+    eg_parcel *p = NULL;
+    *message = (eg_message){.head = {.kind = EG_MESSAGE_DOWNLOAD}};
+    if (!m->down)
+        EG_TRY(mpi_pack(message, m->job->down, &m->down));
+    if (!m->ranks[to].told)
+        EG_TRY(eg_cluster_post(c, to, EG_FRAME_WORK, m->down));
+    m->ranks[to].told = true;
+    eg_status s = eg_message_of_turn(&m->pieces[i].turn, mpi_n_classes(m), message);
+    message->head.number = m->base + i;
+    if (s == EG_OK)
+        s = mpi_pack(message, own, &p);
+    eg_message_end_turn(message);
+    if (s == EG_OK)
+        s = eg_cluster_post(c, to, EG_FRAME_WORK, p);
+    eg_parcel_drop(p);
+    return s;
+}
+
+/* Gives a turn to a worker of this rank. */
+static eg_status mpi_give(mpi *m, int64_t i, eg_bundle *take)
+{
+    eg_duty *t;
+    eg_status s = eg_alloc(1, sizeof *t, &t);
+    if (s != EG_OK) {
+        eg_bundle_free(take);
+        return s;
+    }
+    *t = (eg_duty){.number = m->base + i, .turn = m->pieces[i].turn, .own = take};
+    eg_crew_give(m->crew, t);
+    return EG_OK;
+}
+
+/* Hands the next turn to a rank. */
+static eg_status mpi_hand(mpi *m, int to)
+{
+    int64_t i = m->n_given;
+    eg_turn *turn = &m->pieces[i].turn;
+    eg_bundle *own = NULL;
+    eg_status s = m->job->tell(m->job->context, i, turn, &own);
+    if (own)
+        eg_bundle_rest_on(own, m->job->down);
+    turn->down = own ? own : m->job->down;
+    if (s == EG_OK && to == 0) {
+        s = mpi_give(m, i, own);
+        own = NULL;
+    } else if (s == EG_OK) {
+        eg_message *message;
+        s = eg_alloc(1, sizeof *message, &message);
+        if (s == EG_OK)
+            s = mpi_send(m, to, i, own, message);
+        free(message);
+    }
+    eg_bundle_free(own);
+    if (s != EG_OK)
+        return s; /* nobody has it: the end must not wait for an answer */
+    m->pieces[i].rank = to;
+    m->ranks[to].busy++;
+    m->n_given++;
+    return EG_OK;
+}
+
+/* The rank with the largest part of its workers idle, the last of them, since rank 0 has the
+ * server's work too; -1: none has any. */
+static int mpi_idle(const mpi *m)
+{
+    int best = -1;
+    for (int r = eg_cluster_size(m->site.cluster) - 1; r >= 0; r--) {
+        const mpi_rank *k = &m->ranks[r];
+        if (k->busy < k->workers &&
+            (best < 0 || (k->workers - k->busy) * m->ranks[best].workers >
+                             (m->ranks[best].workers - m->ranks[best].busy) * k->workers))
+            best = r;
+    }
+    return best;
+}
+
+static eg_status mpi_hand_out(mpi *m)
+{
+    for (int to; m->n_given < m->job->n && m->n_given < m->n_taken + 2 * m->n_workers &&
+                 (to = mpi_idle(m)) >= 0;)
+        EG_TRY(mpi_hand(m, to));
+    return EG_OK;
+}
+
+/* The piece of a number; NULL: it is of an exchange that was given up. */
+static mpi_piece *mpi_find(const mpi *m, int64_t number)
+{
+    int64_t i = number - m->base;
+    return m->pieces && i >= 0 && i < m->n_given && !m->pieces[i].there ? &m->pieces[i] : NULL;
+}
+
+/* A worker of this rank is done. */
+static void mpi_settle(mpi *m, eg_duty *t)
+{
+    mpi_piece *p = mpi_find(m, t->number);
+    m->ranks[0].busy--;
+    if (p) {
+        p->status = t->status;
+        p->error = t->error, t->error = NULL;
+        p->reply = t->reply, t->reply = (eg_reply){0};
+        p->there = true;
+    }
+    eg_duty_free(t);
+}
+
+/* Another rank has answered. */
+static eg_status mpi_hear(mpi *m, const eg_frame *f, eg_message *message)
+{
+    EG_TRY(eg_message_unpack(f->bytes, f->n, mpi_n_classes(m), message));
+    mpi_piece *p = mpi_find(m, message->head.number);
+    m->ranks[f->from].busy--;
+    if (p) {
+        p->status = eg_message_hear(&p->turn, message, &p->reply);
+        if (p->status != EG_OK)
+            p->error = strdup(eg_error());
+        p->there = true;
+    }
+    eg_message_fini(message);
+    return EG_OK;
+}
+
+/* Takes in all that has come from anywhere. */
+static eg_status mpi_gather(mpi *m)
+{
+    eg_cluster *c = m->site.cluster;
+    eg_frame f;
+    EG_TRY(eg_cluster_pump(c));
+    for (eg_duty *t; (t = eg_crew_take(m->crew));)
+        mpi_settle(m, t);
+    while (eg_cluster_take(c, &f)) {
+        eg_message *message;
+        eg_status s = eg_alloc(1, sizeof *message, &message);
+        if (s == EG_OK && f.kind == EG_FRAME_REPLY)
+            s = mpi_hear(m, &f, message);
+        free(message);
+        free(f.bytes);
+        EG_TRY(eg_blame(s, "rank %d on %s", f.from, eg_cluster_host(c, f.from)));
+    }
+    return EG_OK;
+}
+
+/* What a piece came to. */
+static eg_status mpi_outcome(const mpi *m, const mpi_piece *p)
+{
+    if (p->status == EG_OK)
+        return EG_OK;
+    eg_fail(p->status, "%s", p->error ? p->error : "out of memory");
+    if (p->turn.id >= 0)
+        eg_blame(p->status, "client %lld", (long long)p->turn.id);
+    return p->rank ? eg_blame(p->status, "rank %d on %s", p->rank,
+                              eg_cluster_host(m->site.cluster, p->rank))
+                   : p->status;
+}
+
+static eg_status mpi_take(void *self, int64_t i, eg_reply *out, bool *lost)
+{
+    mpi *m = self;
+    eg_cluster *c = m->site.cluster;
+    mpi_piece *p = &m->pieces[i];
+    *lost = false;
+    for (;;) {
+        EG_TRY(mpi_gather(m));
+        EG_TRY(mpi_hand_out(m));
+        if (p->there)
+            break;
+        EG_TRY(eg_cluster_pump(c)); /* what was just handed out, on its way */
+        EG_TRY(eg_cluster_check(c));
+        eg_cluster_nap(c);
+    }
+    m->n_taken = i + 1;
+    EG_TRY(mpi_hand_out(m)); /* taking one lets one more begin */
+    EG_TRY(eg_cluster_pump(c));
+    *out = p->reply;
+    p->reply = (eg_reply){0};
+    return mpi_outcome(m, p);
+}
+
+static void mpi_end(void *self)
+{
+    mpi *m = self;
+    /* Workers of this rank read the exchange's memory; another rank has its own. */
+    while (m->crew && m->ranks[0].busy > 0) {
+        eg_duty *t = eg_crew_take(m->crew);
+        if (t)
+            mpi_settle(m, t);
+        else
+            eg_cluster_nap(m->site.cluster);
+    }
+    for (int64_t i = 0; m->pieces && i < m->n_given; i++) {
+        eg_reply_fini(&m->pieces[i].reply);
+        free(m->pieces[i].error);
+    }
+    free(m->pieces);
+    m->pieces = NULL;
+    eg_parcel_drop(m->down);
+    m->down = NULL;
+}
+
+static void mpi_close(void *self)
+{
+    mpi *m = self;
+    eg_cluster *c = m->site.cluster;
+    char why[EG_MESSAGE_TEXT];
+    mpi_note_error(why);
+    for (int r = 1; m->met && r < eg_cluster_size(c); r++)
+        if (eg_cluster_post_bytes(c, r, EG_FRAME_OVER, NULL, 0) != EG_OK)
+            break; /* the end of all will tell it */
+    if (m->met)
+        (void)eg_cluster_pump(c);
+    eg_crew_close(m->crew);
+    free(m->ranks);
+    eg_fail(EG_EIO, "%s", why); /* why the run failed, if it did, is said by its caller */
+}
+
+const eg_transport eg_transport_mpi = {
+    .component = {"mpi", "clients train on all ranks that mpirun started", sizeof(mpi), NULL},
+    .shares = true,
+    .open = mpi_open,
+    .meet = mpi_meet,
+    .begin = mpi_begin,
+    .take = mpi_take,
+    .end = mpi_end,
+    .close = mpi_close,
+};

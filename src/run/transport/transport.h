@@ -1,0 +1,78 @@
+/* transport.h - how turns reach the clients and answers come back: what every transport is.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A transport carries one exchange at a time: begin with n clients, take their replies in
+ * client order, end. Who works when, and where, is its own affair and never changes a bit. The
+ * server's side of it belongs to one thread.
+ */
+#ifndef EG_TRANSPORT_H
+#define EG_TRANSPORT_H
+
+#include <engram/remote.h>
+#include <engram/transport.h>
+
+#include "run/client/worker.h"
+#include "run/transport/cluster.h"
+
+/* What both sides have: the run, and where clients keep their records. */
+typedef struct eg_site {
+    const eg_experiment *e;
+    const eg_feed *feed;
+    const eg_net *net;
+    const eg_agreement *agreed;
+    const char *store;
+    uint64_t seed;
+    eg_cluster *cluster;     /* of which this process is a rank; NULL: of none */
+    const eg_listen *listen; /* how devices reach the server; NULL: there are none */
+    int n_workers;           /* how many clients may work at once in this process */
+    eg_worker *workers; /* [n_workers] of this process, ready when the first exchange begins */
+} eg_site;
+
+/* One exchange. */
+typedef struct eg_job {
+    int64_t n;
+    const eg_bundle *down; /* what all are sent */
+    /* Tells turn i, on the server's thread, in order, and not long before it begins. *own is
+     * for what this client alone is sent, a new bundle that will rest on down: NULL if there is
+     * nothing. */
+    eg_status (*tell)(void *context, int64_t i, eg_turn *out, eg_bundle **own);
+    void *context;
+    bool large; /* what each is sent alone is large: there should be no more of it at a time
+                   than turns under way, even if a worker waits until it is made */
+} eg_job;
+
+typedef struct eg_transport {
+    eg_component component; /* without options */
+    bool shares;            /* tests and the server's work go out as turns, as clients' do; else
+                               the server's own workers have them */
+    bool apart;             /* clients' records are on machines of their own: the server cannot
+                               look at them, as it can elsewhere */
+    /* Before there are threads; what is borrowed outlives it. */
+    eg_status (*open)(void *self, const eg_site *site);
+    /* Once the workers are ready, before the run's folder is touched; NULL: there is nothing to
+     * agree on. *served: this process is not the server, it has taken turns, and the run is
+     * over. */
+    eg_status (*meet)(void *self, bool *served);
+    eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
+    /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
+     * is the error text), and the exchange goes on without it. A failure ends the run. */
+    eg_status (*take)(void *self, int64_t i, eg_reply *out, bool *lost);
+    void (*end)(void *self);    /* what comes later is refused */
+    void (*finish)(void *self); /* the run has come to its end; NULL: nobody need know */
+    void (*close)(void *self);
+} eg_transport;
+
+extern const eg_transport *const eg_transports[];        /* NULL at the end */
+const eg_transport *eg_transport_find(const char *word); /* as eg_family_find */
+
+/* For transports whose exchanges are carried out by a pool of threads: turns are told ahead,
+ * replies wait until they are taken. carry has a thread carry out a turn. */
+typedef struct eg_desk eg_desk;
+typedef eg_status (*eg_desk_carry)(void *self, int thread, const eg_turn *turn,
+                                   const eg_bundle *own, eg_reply *out);
+eg_status eg_desk_open(const eg_job *job, int n_threads, eg_desk_carry carry, void *self,
+                       eg_desk **out);
+eg_status eg_desk_take(eg_desk *d, int64_t i, eg_reply *out);
+void eg_desk_close(eg_desk *d); /* NULL is fine */
+
+#endif

@@ -1,0 +1,183 @@
+/* npy.c - your own NumPy arrays: x_train, y_train, x_test and y_test.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * path is a .npz that holds the four, or a folder with four .npy files. x is [n, d], [n, h, w]
+ * or [n, c, h, w] (layout hwc: [n, h, w, c]), of bytes or numbers; y is [n] or [n, 1], of whole
+ * numbers. classes = 0: as many as the largest label of both splits asks for. Pictures have 1,
+ * 3 or 4 channels: an array that has so many in its last axis only is not read as channels
+ * first unless the layout says so.
+ */
+#include "io/npy.h"
+
+#include "io/file.h"
+#include "io/gz.h"
+#include "world/data/find.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct npy {
+    char path[EG_OPT_TEXT_SIZE];
+    int layout; /* npy_layout */
+    int64_t classes;
+} npy;
+
+typedef enum npy_layout { NPY_AUTO, NPY_CHW, NPY_HWC } npy_layout;
+
+// clang-format off
+static const eg_opt npy_opts[] = {
+    EG_OPT_TEXT(npy, path, "npy",
+                "a .npz file or a folder; below the data folder, or absolute"),
+    EG_OPT_CHOICE(npy, layout, 0, "axes of pictures with channels; auto: chw, and what looks like hwc is refused",
+                  "auto|chw|hwc"),
+    EG_OPT_INT(npy, classes, 0, 0, 1e6, "how many; 0: as the labels say"),
+    EG_OPT_END,
+};
+// clang-format on
+
+#define NPY_MAX_FILE ((size_t)1 << 36)
+
+/* Reads a .npy, plain or gzip. Its header comes first and says how much may follow, so that a
+ * small file does not become a large one in memory. */
+static eg_status npy_read(const char *path, uint8_t **bytes, size_t *n)
+{
+    uint8_t *head;
+    size_t got, size = 0;
+    EG_TRY(eg_alloc(EG_NPY_HEAD, 1, &head));
+    eg_status s = eg_gz_peek(path, EG_NPY_HEAD, head, &got);
+    if (s == EG_OK)
+        s = eg_npy_measure(path, head, got, &size);
+    free(head);
+    if (s == EG_OK && size > NPY_MAX_FILE)
+        s = eg_fail(EG_EFORMAT, "%s: the shape needs %zu bytes, more than can be read", path,
+                    size);
+    return s == EG_OK ? eg_gz_load(path, size, bytes, n) : s;
+}
+
+/* Loads the array with this key; what it borrows is *bytes, to be freed. */
+static eg_status npy_array(const char *root, const char *key, uint8_t **bytes, eg_npy *out)
+{
+    char path[EG_PATH_SIZE + 40];
+    size_t n, length = strlen(root);
+    *bytes = NULL;
+    if (length > 4 && strcmp(root + length - 4, ".npz") == 0) {
+        uint8_t *zip;
+        size_t n_zip;
+        EG_TRY(eg_file_read(root, NPY_MAX_FILE, &zip, &n_zip));
+        eg_status s = eg_npz_entry(root, zip, n_zip, key, bytes, &n);
+        free(zip);
+        EG_TRY(s);
+        snprintf(path, sizeof path, "%s: %s", root, key);
+    } else {
+        snprintf(path, sizeof path, "%s/%s.npy", root, key);
+        EG_TRY(npy_read(path, bytes, &n));
+    }
+    return eg_npy_parse(path, *bytes, n, out);
+}
+
+/* Reads labels; *top becomes the largest if that is more. y may be NULL. */
+static eg_status npy_labels(const char *root, const char *key, int64_t n, int32_t *y,
+                            int64_t *top)
+{
+    uint8_t *bytes;
+    eg_npy a;
+    eg_status s = npy_array(root, key, &bytes, &a);
+    if (s == EG_OK && (a.n_dims < 1 || a.n_dims > 2 || a.n != (size_t)a.shape[0]))
+        s = eg_fail(EG_ESHAPE, "%s: %s is not one label a sample", root, key);
+    if (s == EG_OK && y && a.n != (size_t)n)
+        s = eg_fail(EG_ESHAPE, "%s: %lld samples, but %zu labels in %s", root, (long long)n,
+                    a.n, key);
+    for (size_t i = 0; s == EG_OK && i < a.n; i++) {
+        int64_t v = eg_npy_whole(&a, i);
+        if (v < 0 || v >= 1000000 || (double)v != eg_npy_real(&a, i))
+            s = eg_fail(EG_EFORMAT, "%s: label %g of sample %zu in %s is no class", root,
+                        eg_npy_real(&a, i), i, key);
+        *top = s == EG_OK && v > *top ? v : *top;
+        if (s == EG_OK && y)
+            y[i] = (int32_t)v;
+    }
+    free(bytes);
+    return s;
+}
+
+/* Where value k of sample i, counted in [c, h, w], stands in the array. */
+static size_t npy_at(const eg_table *t, bool hwc, size_t i, size_t k)
+{
+    if (!hwc)
+        return i * eg_table_sample(t) + k;
+    size_t plane = (size_t)(t->height * t->width);
+    return i * eg_table_sample(t) + k % plane * (size_t)t->channels + k / plane;
+}
+
+/* What can be read: two to four axes, and of four no doubt about which are the channels. */
+static eg_status npy_check_axes(const npy *o, const char *root, const char *key,
+                                const eg_npy *a)
+{
+    if (a->n_dims < 2 || a->n_dims > 4)
+        return eg_fail(EG_ESHAPE, "%s: %s has %d axes; 2 to 4 can be read", root, key,
+                       a->n_dims);
+    if (a->n_dims < 4 || o->layout != NPY_AUTO)
+        return EG_OK;
+    int64_t first = a->shape[1], last = a->shape[3];
+    if ((last == 1 || last == 3 || last == 4) && first != 1 && first != 3 && first != 4)
+        return eg_fail(EG_ESHAPE,
+                       "%s: %s is [%lld, %lld, %lld, %lld]: set data.layout to hwc if its last "
+                       "axis are the channels, to chw if its second are",
+                       root, key, (long long)a->shape[0], (long long)first,
+                       (long long)a->shape[2], (long long)last);
+    return EG_OK;
+}
+
+static eg_status npy_samples(const npy *o, const char *root, const char *key, eg_table *t)
+{
+    uint8_t *bytes;
+    eg_npy a;
+    eg_status s = npy_array(root, key, &bytes, &a);
+    if (s == EG_OK)
+        s = npy_check_axes(o, root, key, &a);
+    if (s == EG_OK) {
+        bool hwc = a.n_dims == 4 && o->layout == NPY_HWC;
+        const int64_t *d = a.shape;
+        int64_t c = a.n_dims == 3 ? 1 : hwc ? d[3] : d[1];
+        int64_t h = a.n_dims == 2 ? 1 : a.n_dims == 3 || hwc ? d[1] : d[2];
+        int64_t w = a.n_dims == 2 ? 1 : a.n_dims == 3 || hwc ? d[2] : d[3];
+        s = a.type == EG_NPY_U1 ? eg_table_alloc_u8(t, d[0], c, h, w, 1)
+                                : eg_table_alloc_f32(t, d[0], c, h, w, 1);
+        for (size_t k = 0; s == EG_OK && k < a.n; k++) {
+            size_t at = npy_at(t, hwc, k / eg_table_sample(t), k % eg_table_sample(t));
+            if (t->u8)
+                t->u8[k] = a.bytes[at];
+            else if (isfinite((float)eg_npy_real(&a, at)))
+                t->f32[k] = (float)eg_npy_real(&a, at);
+            else
+                s = eg_fail(EG_EFORMAT, "%s: %s: sample %zu has a value that is not finite",
+                            root, key, k / eg_table_sample(t));
+        }
+    }
+    free(bytes);
+    return s;
+}
+
+static eg_status npy_load(const void *self, const eg_origin *from, eg_split split,
+                          eg_table *out)
+{
+    const npy *o = self;
+    char root[EG_PATH_SIZE];
+    EG_TRY(eg_find_root(from, o->path, root));
+    bool train = split == EG_TRAIN;
+    EG_TRY(npy_samples(o, root, train ? "x_train" : "x_test", out));
+    int64_t top = 0;
+    EG_TRY(npy_labels(root, train ? "y_train" : "y_test", out->n, out->y, &top));
+    if (!o->classes)
+        EG_TRY(npy_labels(root, train ? "y_test" : "y_train", 0, NULL, &top));
+    out->classes = o->classes ? o->classes : top + 1;
+    return EG_OK;
+}
+
+const eg_dataset eg_dataset_npy = {
+    .component = {"npy", "your own NumPy arrays, four .npy files or one .npz", sizeof(npy),
+                  npy_opts},
+    .load = npy_load,
+};
