@@ -163,8 +163,8 @@ static eg_node *graph_add(eg_graph *g, const eg_node *probe)
     return x;
 }
 
-eg_node *eg_record(eg_graph *g, const eg_op *op, eg_shape shape, const void *attr,
-                   size_t attr_size, int n_in, eg_node *const *in)
+eg_node *eg_graph_record(eg_graph *g, const eg_op *op, eg_shape shape, const void *attr,
+                         size_t attr_size, int n_in, eg_node *const *in)
 {
     if (g->status != EG_OK || eg_any_poison(n_in, in))
         return g->poison;
@@ -189,19 +189,19 @@ eg_node *eg_record(eg_graph *g, const eg_op *op, eg_shape shape, const void *att
     return x;
 }
 
-eg_node *eg_record1(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *x)
+eg_node *eg_graph_record1(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *x)
 {
-    return eg_record(g, op, shape, NULL, 0, 1, (eg_node *[]){x});
+    return eg_graph_record(g, op, shape, NULL, 0, 1, (eg_node *[]){x});
 }
 
-eg_node *eg_record2(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *a, eg_node *b)
+eg_node *eg_graph_record2(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *a, eg_node *b)
 {
-    return eg_record(g, op, shape, NULL, 0, 2, (eg_node *[]){a, b});
+    return eg_graph_record(g, op, shape, NULL, 0, 2, (eg_node *[]){a, b});
 }
 
 static eg_node *graph_input(eg_graph *g, const eg_input_attr *attr, eg_shape shape)
 {
-    return eg_record(g, &eg_op_input, shape, attr, sizeof *attr, 0, NULL);
+    return eg_graph_record(g, &eg_op_input, shape, attr, sizeof *attr, 0, NULL);
 }
 
 eg_node *eg_find_input(const eg_graph *g, const char *name)
@@ -247,7 +247,7 @@ eg_node *eg_sample_index(eg_graph *g, eg_shape shape, int64_t n)
 
 eg_node *eg_constant(eg_graph *g, eg_shape shape, double value)
 {
-    return eg_record(g, &eg_op_constant, shape, &value, sizeof value, 0, NULL);
+    return eg_graph_record(g, &eg_op_constant, shape, &value, sizeof value, 0, NULL);
 }
 
 static eg_node *graph_param(eg_graph *g, eg_params *p, const eg_param_info *info)
@@ -260,7 +260,7 @@ static eg_node *graph_param(eg_graph *g, eg_params *p, const eg_param_info *info
     eg_status s = eg_params_add(p, info, &attr.index);
     if (s != EG_OK)
         return eg_poison(g, s, "%s", eg_error());
-    return eg_record(g, &eg_op_param, info->shape, &attr, sizeof attr, 0, NULL);
+    return eg_graph_record(g, &eg_op_param, info->shape, &attr, sizeof attr, 0, NULL);
 }
 
 eg_node *eg_param(eg_graph *g, eg_params *p, const char *name, eg_shape shape, eg_init init)

@@ -10,7 +10,7 @@
 
 typedef struct eg_op eg_op;
 
-/* One recorded result. Everything is set by eg_record and stays. */
+/* One recorded result. Everything is set by eg_graph_record and stays. */
 struct eg_node {
     const eg_op *op;
     eg_shape shape;
@@ -81,10 +81,10 @@ struct eg_graph {
 extern const eg_op eg_op_input, eg_op_constant, eg_op_param, eg_op_poison;
 
 /* Records a node. attr is copied. Inputs are n_in nodes, or poison when any of them is. */
-eg_node *eg_record(eg_graph *g, const eg_op *op, eg_shape shape, const void *attr,
-                   size_t attr_size, int n_in, eg_node *const *in);
-eg_node *eg_record1(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *x);
-eg_node *eg_record2(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *a, eg_node *b);
+eg_node *eg_graph_record(eg_graph *g, const eg_op *op, eg_shape shape, const void *attr,
+                         size_t attr_size, int n_in, eg_node *const *in);
+eg_node *eg_graph_record1(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *x);
+eg_node *eg_graph_record2(eg_graph *g, const eg_op *op, eg_shape shape, eg_node *a, eg_node *b);
 
 /* Marks the graph with its first error and returns the poison node. */
 eg_node *eg_poison(eg_graph *g, eg_status code, const char *format, ...)

@@ -54,5 +54,5 @@ eg_node *eg_affine(eg_graph *g, eg_node *x, double a, double b)
     if (a == 1 && b == 0)
         return x;
     affine c = {a, b};
-    return eg_record(g, &eg_op_affine, x->shape, &c, sizeof c, 1, &x);
+    return eg_graph_record(g, &eg_op_affine, x->shape, &c, sizeof c, 1, &x);
 }

@@ -111,5 +111,5 @@ eg_node *eg_batch_norm(eg_graph *g, eg_node *x, eg_node *stats, eg_node *weight,
     eg_node *in[] = {x, stats, weight, bias};
     if (!eg_check_channels(g, "batch_norm", x, 3, in + 1))
         return g->poison;
-    return eg_record(g, &eg_op_batch_norm, x->shape, &eps, sizeof eps, 4, in);
+    return eg_graph_record(g, &eg_op_batch_norm, x->shape, &eps, sizeof eps, 4, in);
 }

@@ -79,5 +79,5 @@ eg_node *eg_batch_norm_back(eg_graph *g, eg_node *x, eg_node *stats, eg_node *we
     eg_node *in[] = {x, stats, weight, dy, sums};
     if (eg_any_poison(5, in))
         return g->poison;
-    return eg_record(g, &eg_op_batch_norm_back, x->shape, &eps, sizeof eps, 5, in);
+    return eg_graph_record(g, &eg_op_batch_norm_back, x->shape, &eps, sizeof eps, 5, in);
 }

@@ -122,5 +122,5 @@ eg_node *eg_batch_norm_eval(eg_graph *g, eg_node *x, eg_node *mean, eg_node *var
     eg_node *in[] = {x, mean, var, weight, bias};
     if (!eg_check_channels(g, "batch_norm_eval", x, 4, in + 1))
         return g->poison;
-    return eg_record(g, &eg_op_batch_norm_eval, x->shape, &eps, sizeof eps, 5, in);
+    return eg_graph_record(g, &eg_op_batch_norm_eval, x->shape, &eps, sizeof eps, 5, in);
 }

@@ -63,6 +63,6 @@ eg_node *eg_batch_norm_sums(eg_graph *g, eg_node *x, eg_node *stats, eg_node *dy
 {
     if (!eg_check_channels(g, "batch_norm_sums", x, 1, &stats) || eg_is_poison(dy))
         return g->poison;
-    return eg_record(g, &eg_op_batch_norm_sums, eg_dims(2, x->shape.dim[1]), &eps, sizeof eps,
-                     3, (eg_node *[]){x, stats, dy});
+    return eg_graph_record(g, &eg_op_batch_norm_sums, eg_dims(2, x->shape.dim[1]), &eps,
+                           sizeof eps, 3, (eg_node *[]){x, stats, dy});
 }

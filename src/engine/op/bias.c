@@ -69,5 +69,5 @@ eg_node *eg_bias(eg_graph *g, eg_node *x, eg_node *b)
 {
     if (!eg_check_channels(g, "bias", x, 1, &b))
         return g->poison;
-    return eg_record2(g, &eg_op_bias, x->shape, x, b);
+    return eg_graph_record2(g, &eg_op_bias, x->shape, x, b);
 }

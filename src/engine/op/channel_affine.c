@@ -62,6 +62,6 @@ eg_node *eg_channel_affine(eg_graph *g, eg_node *x, eg_node *scale, eg_node *shi
 {
     if (!eg_check_channels(g, "channel_affine", x, 2, (eg_node *[]){scale, shift}))
         return g->poison;
-    return eg_record(g, &eg_op_channel_affine, x->shape, NULL, 0, 3,
-                     (eg_node *[]){x, scale, shift});
+    return eg_graph_record(g, &eg_op_channel_affine, x->shape, NULL, 0, 3,
+                           (eg_node *[]){x, scale, shift});
 }

@@ -55,5 +55,5 @@ eg_node *eg_channel_sum(eg_graph *g, eg_node *x)
 {
     if (!eg_check_channels(g, "channel_sum", x, 0, NULL))
         return g->poison;
-    return eg_record1(g, &eg_op_channel_sum, eg_dims(x->shape.dim[1]), x);
+    return eg_graph_record1(g, &eg_op_channel_sum, eg_dims(x->shape.dim[1]), x);
 }

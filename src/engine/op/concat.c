@@ -95,5 +95,6 @@ eg_node *eg_concat(eg_graph *g, int n, eg_node *const *parts, int axis)
             return concat_misfit(g, parts[0], parts[k], k);
         s.dim[axis] += count;
     }
-    return n == 1 ? parts[0] : eg_record(g, &eg_op_concat, s, &axis, sizeof axis, n, parts);
+    return n == 1 ? parts[0]
+                  : eg_graph_record(g, &eg_op_concat, s, &axis, sizeof axis, n, parts);
 }

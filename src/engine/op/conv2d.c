@@ -152,5 +152,6 @@ eg_node *eg_conv2d(eg_graph *g, eg_node *x, eg_node *w, eg_node *b, eg_window wi
     const int64_t *dx = x->shape.dim, *dw = w->shape.dim;
     eg_shape y = eg_dims(dx[0], dw[0], eg_window_count(dx[2], dw[2], win.stride, win.padding),
                          eg_window_count(dx[3], dw[3], win.stride, win.padding));
-    return eg_record(g, &eg_op_conv2d, y, &win, sizeof win, b ? 3 : 2, (eg_node *[]){x, w, b});
+    return eg_graph_record(g, &eg_op_conv2d, y, &win, sizeof win, b ? 3 : 2,
+                           (eg_node *[]){x, w, b});
 }

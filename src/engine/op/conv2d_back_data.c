@@ -77,6 +77,6 @@ eg_node *eg_conv2d_back_data(eg_graph *g, eg_node *dy, eg_node *w, eg_window win
                          "conv2d_back_data: gradient %s and weights %s do not give %lld x %lld",
                          td, tw, (long long)h, (long long)wd);
     }
-    return eg_record(g, &eg_op_conv2d_back_data, eg_dims(d[0], k[1] * win.groups, h, wd), &win,
-                     sizeof win, 2, (eg_node *[]){dy, w});
+    return eg_graph_record(g, &eg_op_conv2d_back_data, eg_dims(d[0], k[1] * win.groups, h, wd),
+                           &win, sizeof win, 2, (eg_node *[]){dy, w});
 }

@@ -95,6 +95,7 @@ eg_node *eg_conv2d_back_weights(eg_graph *g, eg_node *x, eg_node *dy, eg_window 
                          "conv2d_back_weights: input %s and gradient %s do not fit %lld x %lld",
                          tx, td, (long long)kh, (long long)kw);
     }
-    return eg_record(g, &eg_op_conv2d_back_weights, eg_dims(d[1], s[1] / win.groups, kh, kw),
-                     &win, sizeof win, 2, (eg_node *[]){x, dy});
+    return eg_graph_record(g, &eg_op_conv2d_back_weights,
+                           eg_dims(d[1], s[1] / win.groups, kh, kw), &win, sizeof win, 2,
+                           (eg_node *[]){x, dy});
 }

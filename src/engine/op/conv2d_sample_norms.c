@@ -141,6 +141,6 @@ eg_node *eg_conv2d_sample_norms(eg_graph *g, eg_node *x, eg_node *dy, eg_window 
     attr.win.groups = win.groups ? win.groups : 1;
     attr.win.kernel = attr.win.output_padding = 0;
     attr.kh = kh, attr.kw = kw;
-    return eg_record(g, &eg_op_conv2d_sample_norms, eg_dims(x->shape.dim[0]), &attr,
-                     sizeof attr, 2, (eg_node *[]){x, dy});
+    return eg_graph_record(g, &eg_op_conv2d_sample_norms, eg_dims(x->shape.dim[0]), &attr,
+                           sizeof attr, 2, (eg_node *[]){x, dy});
 }

@@ -84,6 +84,6 @@ eg_node *eg_cross_entropies(eg_graph *g, eg_node *logits, eg_node *targets)
         eg_shape_print(targets->shape, b);
         return eg_poison(g, EG_ESHAPE, "cross entropy: logits are %s, targets are %s", a, b);
     }
-    return eg_record2(g, &eg_op_cross_entropies, eg_dims(logits->shape.dim[0]), logits,
-                      targets);
+    return eg_graph_record2(g, &eg_op_cross_entropies, eg_dims(logits->shape.dim[0]), logits,
+                            targets);
 }

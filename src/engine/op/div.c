@@ -35,5 +35,5 @@ eg_node *eg_div(eg_graph *g, eg_node *a, eg_node *b)
 {
     if (!eg_broadcast(g, "div", &a, &b))
         return g->poison;
-    return eg_record2(g, &eg_op_div, a->shape, a, b);
+    return eg_graph_record2(g, &eg_op_div, a->shape, a, b);
 }

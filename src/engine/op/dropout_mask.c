@@ -66,5 +66,5 @@ eg_node *eg_dropout_mask(eg_graph *g, eg_shape shape, double p)
     if (a.k >> MASK_BITS)
         return eg_poison(g, EG_ENOTSUP, "dropout: more than %d masks in a graph",
                          1 << MASK_BITS);
-    return eg_record(g, &eg_op_dropout_mask, shape, &a, sizeof a, 0, NULL);
+    return eg_graph_record(g, &eg_op_dropout_mask, shape, &a, sizeof a, 0, NULL);
 }

@@ -61,5 +61,5 @@ eg_node *eg_embedding(eg_graph *g, eg_node *table, eg_node *index)
                          table->shape.rank, index->shape.rank);
     eg_shape s = index->shape;
     s.dim[s.rank++] = table->shape.dim[1];
-    return eg_record2(g, &eg_op_embedding, s, table, index);
+    return eg_graph_record2(g, &eg_op_embedding, s, table, index);
 }

@@ -67,6 +67,6 @@ eg_node *eg_embedding_back(eg_graph *g, eg_node *rows, eg_node *index, int64_t n
         eg_shape_print(index->shape, b);
         return eg_poison(g, EG_ESHAPE, "embedding_back: rows are %s, the index is %s", a, b);
     }
-    return eg_record2(g, &eg_op_embedding_back, eg_dims(n, rows->shape.dim[s.rank]), rows,
-                      index);
+    return eg_graph_record2(g, &eg_op_embedding_back, eg_dims(n, rows->shape.dim[s.rank]), rows,
+                            index);
 }

@@ -32,5 +32,5 @@ eg_node *eg_equal(eg_graph *g, eg_node *a, eg_node *b)
 {
     if (!eg_broadcast(g, "equal", &a, &b))
         return g->poison;
-    return eg_record2(g, &eg_op_equal, a->shape, a, b);
+    return eg_graph_record2(g, &eg_op_equal, a->shape, a, b);
 }

@@ -36,5 +36,5 @@ const eg_op eg_op_erf = {.name = "erf",
 
 eg_node *eg_erf(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_erf, x->shape, x);
+    return eg_graph_record1(g, &eg_op_erf, x->shape, x);
 }

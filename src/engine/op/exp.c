@@ -35,5 +35,5 @@ const eg_op eg_op_exp = {.name = "exp",
 
 eg_node *eg_exp(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_exp, x->shape, x);
+    return eg_graph_record1(g, &eg_op_exp, x->shape, x);
 }

@@ -150,5 +150,5 @@ eg_node *eg_expand(eg_graph *g, eg_node *x, eg_shape shape)
         eg_shape_print(shape, b);
         return eg_poison(g, EG_ESHAPE, "expand: %s cannot be repeated to %s", a, b);
     }
-    return eg_record1(g, &eg_op_expand, shape, x);
+    return eg_graph_record1(g, &eg_op_expand, shape, x);
 }

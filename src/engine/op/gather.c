@@ -92,6 +92,6 @@ eg_node *eg_gather(eg_graph *g, eg_node *x, eg_node *index, int axis)
         return eg_poison(g, EG_ESHAPE, "gather: x %s and index %s differ beside axis %d", a, b,
                          axis);
     }
-    return eg_record(g, &eg_op_gather, index->shape, &axis, sizeof axis, 2,
-                     (eg_node *[]){x, index});
+    return eg_graph_record(g, &eg_op_gather, index->shape, &axis, sizeof axis, 2,
+                           (eg_node *[]){x, index});
 }

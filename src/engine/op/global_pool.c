@@ -55,5 +55,6 @@ eg_node *eg_global_pool(eg_graph *g, eg_node *x)
     if (x->shape.rank != 4)
         return eg_poison(g, EG_ESHAPE, "global_pool: the input has %d axes, not 4",
                          x->shape.rank);
-    return eg_record1(g, &eg_op_global_pool, eg_dims(x->shape.dim[0], x->shape.dim[1]), x);
+    return eg_graph_record1(g, &eg_op_global_pool, eg_dims(x->shape.dim[0], x->shape.dim[1]),
+                            x);
 }

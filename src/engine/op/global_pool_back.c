@@ -51,6 +51,6 @@ eg_node *eg_global_pool_back(eg_graph *g, eg_node *dy, int64_t h, int64_t w)
     if (dy->shape.rank != 2)
         return eg_poison(g, EG_ESHAPE, "global_pool_back: the gradient has %d axes, not 2",
                          dy->shape.rank);
-    return eg_record1(g, &eg_op_global_pool_back,
-                      eg_dims(dy->shape.dim[0], dy->shape.dim[1], h, w), dy);
+    return eg_graph_record1(g, &eg_op_global_pool_back,
+                            eg_dims(dy->shape.dim[0], dy->shape.dim[1], h, w), dy);
 }

@@ -125,5 +125,5 @@ eg_node *eg_group_normalize(eg_graph *g, eg_node *x, int64_t groups, double eps)
     if (!eg_check_groups(g, "group_normalize", x, groups))
         return g->poison;
     eg_group_attr a = {groups, eps};
-    return eg_record(g, &eg_op_group_normalize, x->shape, &a, sizeof a, 1, &x);
+    return eg_graph_record(g, &eg_op_group_normalize, x->shape, &a, sizeof a, 1, &x);
 }

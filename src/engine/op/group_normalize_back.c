@@ -155,6 +155,6 @@ eg_node *eg_group_normalize_back(eg_graph *g, eg_node *y, eg_node *r, eg_node *d
     }
     if (!eg_check_groups(g, "group_normalize_back", y, r->shape.dim[1]))
         return g->poison;
-    return eg_record(g, &eg_op_group_normalize_back, y->shape, NULL, 0, 3,
-                     (eg_node *[]){y, r, dy});
+    return eg_graph_record(g, &eg_op_group_normalize_back, y->shape, NULL, 0, 3,
+                           (eg_node *[]){y, r, dy});
 }

@@ -75,6 +75,6 @@ eg_node *eg_group_rstd(eg_graph *g, eg_node *x, int64_t groups, double eps)
     if (!eg_check_groups(g, "group_rstd", x, groups))
         return g->poison;
     eg_group_attr a = {groups, eps};
-    return eg_record(g, &eg_op_group_rstd, eg_dims(x->shape.dim[0], groups), &a, sizeof a, 1,
-                     &x);
+    return eg_graph_record(g, &eg_op_group_rstd, eg_dims(x->shape.dim[0], groups), &a, sizeof a,
+                           1, &x);
 }

@@ -53,5 +53,5 @@ eg_node *eg_leaky_relu(eg_graph *g, eg_node *x, double slope)
 {
     if (slope < 0)
         return eg_poison(g, EG_EINVAL, "leaky_relu: slope %g is negative", slope);
-    return eg_record(g, &eg_op_leaky_relu, x->shape, &slope, sizeof slope, 1, &x);
+    return eg_graph_record(g, &eg_op_leaky_relu, x->shape, &slope, sizeof slope, 1, &x);
 }

@@ -76,6 +76,6 @@ eg_node *eg_leaky_relu_back(eg_graph *g, eg_node *y, eg_node *dy, double slope)
         eg_shape_print(dy->shape, b);
         return eg_poison(g, EG_ESHAPE, "leaky_relu_back: y is %s, dy is %s", a, b);
     }
-    return eg_record(g, &eg_op_leaky_relu_back, y->shape, &slope, sizeof slope, 2,
-                     (eg_node *[]){y, dy});
+    return eg_graph_record(g, &eg_op_leaky_relu_back, y->shape, &slope, sizeof slope, 2,
+                           (eg_node *[]){y, dy});
 }

@@ -92,6 +92,6 @@ eg_node *eg_linear(eg_graph *g, eg_node *x, eg_node *w, eg_node *b)
         return eg_poison(g, EG_ESHAPE, "linear: input %s, weights %s and bias %s do not fit",
                          tx, tw, tb);
     }
-    return eg_record(g, &eg_op_linear, eg_dims(x->shape.dim[0], w->shape.dim[0]), NULL, 0,
-                     b ? 3 : 2, (eg_node *[]){x, w, b});
+    return eg_graph_record(g, &eg_op_linear, eg_dims(x->shape.dim[0], w->shape.dim[0]), NULL, 0,
+                           b ? 3 : 2, (eg_node *[]){x, w, b});
 }

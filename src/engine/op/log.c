@@ -35,5 +35,5 @@ const eg_op eg_op_log = {.name = "log",
 
 eg_node *eg_log(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_log, x->shape, x);
+    return eg_graph_record1(g, &eg_op_log, x->shape, x);
 }

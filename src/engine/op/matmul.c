@@ -101,8 +101,9 @@ static eg_node *matmul_record(eg_graph *g, eg_node *a, eg_node *b, bool ta, bool
         return eg_poison(g, EG_ESHAPE, "matmul: %lld columns against %lld rows", (long long)k,
                          (long long)rows);
     matmul f = {ta, tb};
-    return eg_record(g, &eg_op_matmul, eg_dims(x.dim[0], x.dim[ta ? 2 : 1], y.dim[tb ? 1 : 2]),
-                     &f, sizeof f, 2, (eg_node *[]){a, b});
+    return eg_graph_record(g, &eg_op_matmul,
+                           eg_dims(x.dim[0], x.dim[ta ? 2 : 1], y.dim[tb ? 1 : 2]), &f,
+                           sizeof f, 2, (eg_node *[]){a, b});
 }
 
 eg_node *eg_matmul(eg_graph *g, eg_node *a, eg_node *b)

@@ -47,5 +47,5 @@ eg_node *eg_max_pool(eg_graph *g, eg_node *x, eg_window win)
     win.groups = win.output_padding = 0;
     if (!eg_pool_shape(g, "max_pool", x, &win, &y))
         return g->poison;
-    return eg_record(g, &eg_op_max_pool, y, &win, sizeof win, 1, &x);
+    return eg_graph_record(g, &eg_op_max_pool, y, &win, sizeof win, 1, &x);
 }

@@ -95,6 +95,6 @@ eg_node *eg_max_pool_back(eg_graph *g, eg_node *x, eg_node *dy, eg_window win)
         return g->poison;
     if (!eg_shape_equal(y, dy->shape))
         return eg_poison(g, EG_ESHAPE, "max_pool_back: the gradient has another shape");
-    return eg_record(g, &eg_op_max_pool_back, x->shape, &win, sizeof win, 2,
-                     (eg_node *[]){x, dy});
+    return eg_graph_record(g, &eg_op_max_pool_back, x->shape, &win, sizeof win, 2,
+                           (eg_node *[]){x, dy});
 }

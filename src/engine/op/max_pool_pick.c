@@ -55,5 +55,6 @@ eg_node *eg_max_pool_pick(eg_graph *g, eg_node *x, eg_node *v, eg_window win)
         return g->poison;
     if (!eg_shape_equal(x->shape, v->shape))
         return eg_poison(g, EG_ESHAPE, "max_pool_pick: values and input differ in shape");
-    return eg_record(g, &eg_op_max_pool_pick, y, &win, sizeof win, 2, (eg_node *[]){x, v});
+    return eg_graph_record(g, &eg_op_max_pool_pick, y, &win, sizeof win, 2,
+                           (eg_node *[]){x, v});
 }

@@ -34,5 +34,5 @@ eg_node *eg_mul(eg_graph *g, eg_node *a, eg_node *b)
 {
     if (!eg_broadcast(g, "mul", &a, &b))
         return g->poison;
-    return eg_record2(g, &eg_op_mul, a->shape, a, b);
+    return eg_graph_record2(g, &eg_op_mul, a->shape, a, b);
 }

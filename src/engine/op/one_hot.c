@@ -49,5 +49,5 @@ eg_node *eg_one_hot(eg_graph *g, eg_node *index, int64_t classes)
         return eg_poison(g, EG_ESHAPE, "one_hot: an index with %d axes", index->shape.rank);
     eg_shape s = index->shape;
     s.dim[s.rank++] = classes;
-    return eg_record1(g, &eg_op_one_hot, s, index);
+    return eg_graph_record1(g, &eg_op_one_hot, s, index);
 }

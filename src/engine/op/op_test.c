@@ -74,7 +74,7 @@ static const eg_op op_laid_out = {.name = "laid_out",
 
 static eg_node *laid_out_wrap(eg_graph *g, eg_node *x)
 {
-    return x->shape.rank == 4 ? eg_record1(g, &op_laid_out, x->shape, x) : x;
+    return x->shape.rank == 4 ? eg_graph_record1(g, &op_laid_out, x->shape, x) : x;
 }
 
 /* Records sample i of op; false past the last one. */

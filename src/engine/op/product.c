@@ -87,6 +87,7 @@ eg_node *eg_product(eg_graph *g, eg_node *a, eg_node *b, bool ta, bool tb)
         return eg_poison(g, EG_ESHAPE, "product: %s%s and %s%s do not fit", sa,
                          ta ? " transposed" : "", sb, tb ? " transposed" : "");
     }
-    return eg_record(g, &eg_op_product, eg_dims(da[ta ? 1 : 0], db[tb ? 0 : 1]),
-                     &(product_attr){ta, tb}, sizeof(product_attr), 2, (eg_node *[]){a, b});
+    return eg_graph_record(g, &eg_op_product, eg_dims(da[ta ? 1 : 0], db[tb ? 0 : 1]),
+                           &(product_attr){ta, tb}, sizeof(product_attr), 2,
+                           (eg_node *[]){a, b});
 }

@@ -48,5 +48,5 @@ eg_node *eg_reshape(eg_graph *g, eg_node *x, eg_shape shape)
                          (long long)eg_shape_size(x->shape), b,
                          (long long)eg_shape_size(shape));
     }
-    return eg_record1(g, &eg_op_reshape, shape, x);
+    return eg_graph_record1(g, &eg_op_reshape, shape, x);
 }

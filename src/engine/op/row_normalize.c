@@ -74,7 +74,7 @@ eg_node *eg_record_rows(eg_graph *g, const eg_op *op, eg_node *x, double eps, bo
         return eg_poison(g, EG_ESHAPE, "%s: a tensor with %d axes, not 2", op->name,
                          x->shape.rank);
     eg_shape y = whole ? x->shape : eg_dims(x->shape.dim[0], 1);
-    return eg_record(g, op, y, &eps, sizeof eps, 1, &x);
+    return eg_graph_record(g, op, y, &eps, sizeof eps, 1, &x);
 }
 
 eg_node *eg_row_normalize(eg_graph *g, eg_node *x, double eps)

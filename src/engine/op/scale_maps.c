@@ -68,5 +68,5 @@ eg_node *eg_scale_maps(eg_graph *g, eg_node *x, eg_node *s)
         eg_shape_print(s->shape, b);
         return eg_poison(g, EG_ESHAPE, "scale_maps: %s and %s do not fit", a, b);
     }
-    return eg_record2(g, &eg_op_scale_maps, x->shape, x, s);
+    return eg_graph_record2(g, &eg_op_scale_maps, x->shape, x, s);
 }

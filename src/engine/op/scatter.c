@@ -74,5 +74,6 @@ eg_node *eg_scatter(eg_graph *g, eg_node *x, eg_node *index, int axis, int64_t s
     }
     eg_shape s = x->shape;
     s.dim[axis] = size;
-    return eg_record(g, &eg_op_scatter, s, &axis, sizeof axis, 2, (eg_node *[]){x, index});
+    return eg_graph_record(g, &eg_op_scatter, s, &axis, sizeof axis, 2,
+                           (eg_node *[]){x, index});
 }

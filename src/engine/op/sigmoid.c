@@ -41,5 +41,5 @@ const eg_op eg_op_sigmoid = {.name = "sigmoid",
 
 eg_node *eg_sigmoid(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_sigmoid, x->shape, x);
+    return eg_graph_record1(g, &eg_op_sigmoid, x->shape, x);
 }

@@ -82,5 +82,5 @@ eg_node *eg_slice(eg_graph *g, eg_node *x, int axis, int64_t from, int64_t count
         return x;
     s.dim[axis] = count;
     slice a = {axis, from};
-    return eg_record(g, &eg_op_slice, s, &a, sizeof a, 1, &x);
+    return eg_graph_record(g, &eg_op_slice, s, &a, sizeof a, 1, &x);
 }

@@ -58,5 +58,5 @@ eg_node *eg_softmax(eg_graph *g, eg_node *x)
         return g->poison;
     if (x->shape.rank == 0)
         return eg_poison(g, EG_ESHAPE, "softmax: a scalar has no last axis");
-    return eg_record1(g, &eg_op_softmax, x->shape, x);
+    return eg_graph_record1(g, &eg_op_softmax, x->shape, x);
 }

@@ -40,5 +40,5 @@ const eg_op eg_op_softplus = {.name = "softplus",
 
 eg_node *eg_softplus(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_softplus, x->shape, x);
+    return eg_graph_record1(g, &eg_op_softplus, x->shape, x);
 }

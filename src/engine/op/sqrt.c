@@ -35,5 +35,5 @@ const eg_op eg_op_sqrt = {.name = "sqrt",
 
 eg_node *eg_sqrt(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_sqrt, x->shape, x);
+    return eg_graph_record1(g, &eg_op_sqrt, x->shape, x);
 }

@@ -33,5 +33,5 @@ const eg_op eg_op_stop_gradient = {.name = "stop_gradient",
 
 eg_node *eg_stop_gradient(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_stop_gradient, x->shape, x);
+    return eg_graph_record1(g, &eg_op_stop_gradient, x->shape, x);
 }

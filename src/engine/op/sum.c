@@ -145,6 +145,6 @@ eg_node *eg_sum(eg_graph *g, eg_node *x, unsigned axes)
         return g->poison;
     if (axes == 0)
         return x;
-    return eg_record(g, &eg_op_sum, eg_reduced_shape(x->shape, axes), &axes, sizeof axes, 1,
-                     &x);
+    return eg_graph_record(g, &eg_op_sum, eg_reduced_shape(x->shape, axes), &axes, sizeof axes,
+                           1, &x);
 }

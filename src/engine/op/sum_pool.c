@@ -60,5 +60,5 @@ eg_node *eg_sum_pool(eg_graph *g, eg_node *x, eg_window win)
     win.groups = win.output_padding = 0;
     if (!eg_pool_shape(g, "sum_pool", x, &win, &y))
         return g->poison;
-    return eg_record(g, &eg_op_sum_pool, y, &win, sizeof win, 1, &x);
+    return eg_graph_record(g, &eg_op_sum_pool, y, &win, sizeof win, 1, &x);
 }

@@ -68,6 +68,6 @@ eg_node *eg_sum_pool_back(eg_graph *g, eg_node *dy, eg_window win, int64_t h, in
         eg_window_count(w, win.kernel, win.stride, win.padding) != d[3])
         return eg_poison(g, EG_ESHAPE, "sum_pool_back: the gradient does not give %lld x %lld",
                          (long long)h, (long long)w);
-    return eg_record(g, &eg_op_sum_pool_back, eg_dims(d[0], d[1], h, w), &win, sizeof win, 1,
-                     &dy);
+    return eg_graph_record(g, &eg_op_sum_pool_back, eg_dims(d[0], d[1], h, w), &win, sizeof win,
+                           1, &dy);
 }

@@ -36,5 +36,5 @@ const eg_op eg_op_tanh = {.name = "tanh",
 
 eg_node *eg_tanh(eg_graph *g, eg_node *x)
 {
-    return eg_record1(g, &eg_op_tanh, x->shape, x);
+    return eg_graph_record1(g, &eg_op_tanh, x->shape, x);
 }

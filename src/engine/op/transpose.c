@@ -80,5 +80,5 @@ eg_node *eg_transpose(eg_graph *g, eg_node *x, const int *order)
         t.order[i] = order[i];
         s.dim[i] = x->shape.dim[order[i]];
     }
-    return same ? x : eg_record(g, &eg_op_transpose, s, &t, sizeof t, 1, &x);
+    return same ? x : eg_graph_record(g, &eg_op_transpose, s, &t, sizeof t, 1, &x);
 }

@@ -67,5 +67,5 @@ eg_node *eg_unslice(eg_graph *g, eg_node *x, int axis, int64_t from, int64_t siz
         return x;
     s.dim[axis] = size;
     unslice a = {axis, from};
-    return eg_record(g, &eg_op_unslice, s, &a, sizeof a, 1, &x);
+    return eg_graph_record(g, &eg_op_unslice, s, &a, sizeof a, 1, &x);
 }
