@@ -81,18 +81,22 @@ typedef struct eg_federation {
 /* Tells whoever waits where the round stands: m->at, what, done and of. */
 void eg_federation_moment(const eg_federation *f, eg_moment m);
 
-/* Refuses a run in which a client's last batch will be a single sample, if the network cannot
- * be trained on one, as far as it can be known before the first round. */
-eg_status eg_federation_check_batches(const eg_federation *f);
-
 /* One round of exchanges, logged. */
 eg_status eg_federation_round(eg_federation *f);
 
-/* share.c: has any workers do what can be done anywhere, tests or pieces of the server's work,
+/* Has any workers do what can be done anywhere, tests or pieces of the server's work,
  * and takes each reply in order, on this thread. is: what it is, for who waits. */
 typedef eg_status (*eg_share_take)(void *context, int64_t i, const eg_reply *reply);
 eg_status eg_federation_share(eg_federation *f, const eg_job *job, eg_share_take take,
                               eg_moment is);
+
+/* Whether an answer may count; else one sentence that says why not. It must have what is asked
+ * for and nothing that no part knows, all of it finite; as many samples as there can be, a
+ * whole number; a change of the model no longer than server.max_change allows; statistics that
+ * batches can have brought about; and the parts must find theirs in order. The gaps between
+ * tensors, which nobody should send, are made zero. */
+eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client,
+                               eg_bundle *up);
 
 /* The mean of a round's uploads, into next_param and next_state: by server.mean, with weights
  * and the parts' factors, in client order. */
@@ -107,7 +111,7 @@ eg_status eg_federation_mean_get(eg_federation *f);
  * full: on all test samples, else on the curve's. */
 eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end, bool full);
 
-/* seen.c: logs what the server's model takes for what among the classes met so far. answers
+/* Logs what the server's model takes for what among the classes met so far. answers
  * [tasks]: what it answered on each task's test samples. */
 eg_status eg_federation_log_seen(eg_federation *f, int64_t round, int32_t *const *answers);
 
@@ -119,7 +123,7 @@ eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round);
  * logs it with the samples the client has met. The cursor stands behind the round. */
 eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_end);
 
-/* sheets.c: a picture of what the parts' generators draw after `round` rounds, and its line in
+/* A picture of what the parts' generators draw after `round` rounds, and its line in
  * the log; nothing if there are none. */
 eg_status eg_federation_draw(eg_federation *f, int64_t round);
 

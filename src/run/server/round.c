@@ -5,7 +5,6 @@
 
 #include "method/bundle_mean.h"
 #include "run/client/classes.h"
-#include "run/server/accept.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -153,7 +152,7 @@ static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
     /* In a round that does not sync an upload serves the tests alone. */
     if (!trains || round_syncs(f, f->server.round + 1))
         r->bytes_up += (double)eg_bundle_bytes(up);
-    if (eg_accept(f, r->exchange, client, up) != EG_OK)
+    if (eg_federation_accept(f, r->exchange, client, up) != EG_OK)
         return round_leave_out(r, client);
     if (f->agreed.exchanges[r->exchange].is.sum) {
         eg_status s = eg_bundle_mean_add(&r->answers, up);

@@ -118,6 +118,61 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
     return EG_OK;
 }
 
+/* What the network says to the rows of one sample in its training form. */
+static eg_status run_try_single(const eg_federation *f)
+{
+    const eg_net *net = f->net;
+    const eg_net_spec *n = eg_net_spec_of(net);
+    eg_graph *g;
+    EG_TRY(eg_graph_new(&g));
+    eg_net_forward(net, g,
+                   eg_input(g, "x", eg_dims(f->feed.fan, n->channels, n->height, n->width)));
+    eg_status s = eg_graph_status(g);
+    eg_graph_free(g);
+    return s;
+}
+
+/* The first client of the round whose last batch is one sample; -1 if there is none. */
+static int64_t run_single_client(const eg_cursor *c, int64_t batch, int64_t *n)
+{
+    int64_t n_selected;
+    const int32_t *selected = eg_cursor_selected(c, &n_selected);
+    for (int64_t i = 0; i < n_selected; i++) {
+        eg_view view;
+        if (eg_cursor_view(c, selected[i], &view) && view.n_padded % batch == 1 % batch) {
+            *n = view.n_padded;
+            return selected[i];
+        }
+    }
+    return -1;
+}
+
+/* Refuses a run in which a client's last batch will be a single sample, if the network cannot
+ * be trained on one, as far as it can be known before the first round. */
+static eg_status run_check_batches(const eg_federation *f)
+{
+    int64_t batch = f->e->train.batch, rounds = eg_scenario_n_rounds(f->feed.scenario), n = 0;
+    if (!f->agreed.fixed_rows || (f->e->train.steps > 0 && batch > 1)) /* steps are whole */
+        return EG_OK;
+    eg_status s = run_try_single(f);
+    if (s != EG_ESHAPE)
+        return s;
+    eg_cursor *c;
+    EG_TRY(eg_cursor_new(f->feed.scenario, &c));
+    int64_t client = -1, round = 0;
+    for (; round < rounds && client < 0; round++, eg_cursor_next(c, NULL))
+        client = run_single_client(c, batch, &n);
+    eg_cursor_free(c);
+    if (client < 0)
+        return EG_OK;
+    EG_TRY(eg_blame(run_try_single(f),
+                    "client %lld has %lld samples in round %lld, so its last batch of up to "
+                    "%lld has one; change train.batch%s",
+                    (long long)client, (long long)n, (long long)round, (long long)batch,
+                    batch > 1 ? ", or set scenario.pad to it" : ""));
+    return EG_OK;
+}
+
 static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run_how *how)
 {
     f->e = e, f->how = how, f->seed = how->seed;
@@ -125,7 +180,7 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     EG_TRY(eg_experiment_equip(e, how->seed, how->data_dir, &f->feed, &f->agreed, &f->net));
     eg_fingerprint_take(&f->feed, &f->print);
     EG_TRY(run_open_model(f));
-    EG_TRY(eg_federation_check_batches(f));
+    EG_TRY(run_check_batches(f));
     if (!how->resume) /* a run that goes on has its model, unless it had not begun */
         EG_TRY(run_start_model(f, how));
     EG_TRY(run_open_clients(f, how));

@@ -1,4 +1,4 @@
-/* spent.c - the time a run took, over all the processes that carried it on.
+/* progress.c - how far a run is: the time it took, and whether validation still becomes better.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "run/server/federation.h"
@@ -22,7 +22,7 @@ eg_spent eg_federation_spent(const eg_federation *f)
 }
 
 /* A scalar holds whole numbers up to 2^53, less than a long run computes: two of them. */
-static eg_status spent_save_count(eg_bundle *to, const char *name, uint64_t count)
+static eg_status progress_save_count(eg_bundle *to, const char *name, uint64_t count)
 {
     char part[48];
     snprintf(part, sizeof part, "%s.high", name);
@@ -31,7 +31,7 @@ static eg_status spent_save_count(eg_bundle *to, const char *name, uint64_t coun
     return eg_bundle_scalar(to, part, (double)(count & UINT32_MAX));
 }
 
-static void spent_load_count(const eg_bundle *from, const char *name, uint64_t *count)
+static void progress_load_count(const eg_bundle *from, const char *name, uint64_t *count)
 {
     char part[48];
     double high = 0, low = 0;
@@ -50,8 +50,8 @@ eg_status eg_federation_save_spent(const eg_federation *f, eg_bundle *to)
     EG_TRY(eg_bundle_scalar(to, "spent.seconds", s.seconds));
     EG_TRY(eg_bundle_scalar(to, "spent.train", s.train));
     EG_TRY(eg_bundle_scalar(to, "spent.phase", s.phase));
-    EG_TRY(spent_save_count(to, "spent.flops_clients", s.flops_clients));
-    EG_TRY(spent_save_count(to, "spent.flops_server", s.flops_server));
+    EG_TRY(progress_save_count(to, "spent.flops_clients", s.flops_clients));
+    EG_TRY(progress_save_count(to, "spent.flops_server", s.flops_server));
     for (size_t i = 0; i < f->e->parts.n; i++) {
         snprintf(name, sizeof name, "spent.part%zu", i);
         EG_TRY(eg_bundle_scalar(to, name, s.part[i]));
@@ -67,8 +67,8 @@ void eg_federation_load_spent(eg_federation *f, const eg_bundle *from)
     eg_bundle_scalar_of(from, "spent.seconds", &f->before.seconds);
     eg_bundle_scalar_of(from, "spent.train", &f->before.train);
     eg_bundle_scalar_of(from, "spent.phase", &f->before.phase);
-    spent_load_count(from, "spent.flops_clients", &f->before.flops_clients);
-    spent_load_count(from, "spent.flops_server", &f->before.flops_server);
+    progress_load_count(from, "spent.flops_clients", &f->before.flops_clients);
+    progress_load_count(from, "spent.flops_server", &f->before.flops_server);
     for (size_t i = 0; i < f->e->parts.n; i++) {
         snprintf(name, sizeof name, "spent.part%zu", i);
         eg_bundle_scalar_of(from, name, &f->before.part[i]);
@@ -77,7 +77,7 @@ void eg_federation_load_spent(eg_federation *f, const eg_bundle *from)
     }
 }
 
-static int64_t spent_flops(uint64_t flops)
+static int64_t progress_flops(uint64_t flops)
 {
     return flops < EG_MOST_FLOPS ? (int64_t)flops : EG_MOST_FLOPS;
 }
@@ -98,7 +98,58 @@ eg_status eg_federation_write_end(const eg_federation *f)
                                             .parts = parts,
                                             .part_seconds = s.part,
                                             .server_seconds = s.server_part,
-                                            .flops_clients = spent_flops(s.flops_clients),
-                                            .flops_server = spent_flops(s.flops_server),
+                                            .flops_clients = progress_flops(s.flops_clients),
+                                            .flops_server = progress_flops(s.flops_server),
                                             .n_parts = f->e->parts.n});
+}
+
+/* A last test of everything, as after a task. */
+static eg_status progress_end(eg_federation *f, int64_t round)
+{
+    const eg_patience *p = &f->patience;
+    const eg_scenario *s = f->feed.scenario;
+    bool streams = eg_scenario_streams(s);
+    if (!(streams && f->agreed.all.personal))
+        EG_TRY(eg_federation_evaluate(f, round, true, true));
+    if (streams)
+        EG_TRY(eg_federation_evaluate_met(f, round, true));
+    return eg_run_write_stop(
+        f->folder, &(eg_stop_event){.round = round, .best_round = p->round, .best = p->best});
+}
+
+/* While tasks are still to come accuracy falls and rises with them, so points count from the
+ * last task on only. */
+eg_status eg_federation_wait(eg_federation *f, int64_t round)
+{
+    const eg_scenario *s = f->feed.scenario;
+    int64_t n_rounds = eg_scenario_n_rounds(s);
+    eg_patience *p = &f->patience;
+    if (f->e->eval.patience == 0 || round >= n_rounds ||
+        eg_scenario_period(s, round - 1) < eg_scenario_period(s, n_rounds - 1))
+        return EG_OK;
+    if (f->validation > p->best) {
+        *p = (eg_patience){.best = f->validation, .round = round};
+        return EG_OK;
+    }
+    p->stops = ++p->points >= f->e->eval.patience;
+    return p->stops ? progress_end(f, round) : EG_OK;
+}
+
+eg_status eg_federation_save_patience(const eg_federation *f, eg_bundle *to)
+{
+    EG_TRY(eg_bundle_scalar(to, "patience.best", f->patience.best));
+    EG_TRY(eg_bundle_scalar(to, "patience.round", (double)f->patience.round));
+    EG_TRY(eg_bundle_scalar(to, "patience.points", (double)f->patience.points));
+    return eg_bundle_scalar(to, "patience.stops", f->patience.stops);
+}
+
+eg_status eg_federation_load_patience(eg_federation *f, const eg_bundle *from)
+{
+    int64_t stops, most = eg_scenario_n_rounds(f->feed.scenario);
+    eg_bundle_scalar_of(from, "patience.best", &f->patience.best);
+    EG_TRY(eg_bundle_need_count(from, "patience.round", most, &f->patience.round));
+    EG_TRY(eg_bundle_need_count(from, "patience.points", most, &f->patience.points));
+    EG_TRY(eg_bundle_need_count(from, "patience.stops", 1, &stops));
+    f->patience.stops = stops != 0;
+    return EG_OK;
 }
