@@ -1,4 +1,5 @@
-/* experiments_test.c - every run of every file under experiments/ can be loaded.
+/* experiments_test.c - every run of every file under experiments/ can be loaded, and those of
+ * one table differ in what they are compared for.
  * SPDX-License-Identifier: Apache-2.0
  *
  * No data are needed: settings, parts, options and the names of published figures are checked.
@@ -27,6 +28,66 @@ static void check_published(const eg_experiment_file *file)
     }
 }
 
+/* A setting in a run's resolved text, into out; the empty text if it has no such section. */
+static const char *setting(const eg_experiment *e, const char *section, const char *key,
+                           char out[64])
+{
+    char head[64], line[64];
+    const char *text = eg_experiment_text(e), *at, *end;
+    snprintf(head, sizeof head, "\n%s:\n", section);
+    snprintf(line, sizeof line, "\n  %s: ", key);
+    out[0] = '\0';
+    at = strstr(text, head);
+    if (!at)
+        return out;
+    for (at += strlen(head) - 1; strncmp(at, "\n  ", 3) == 0; at = end) {
+        end = strchr(at + 1, '\n');
+        size_t skip = strlen(line);
+        if (strncmp(at, line, skip) == 0)
+            snprintf(out, 64, "%.*s", (int)(end - at - (long)skip), at + skip);
+    }
+    return out;
+}
+
+static void check_setting(const eg_experiment *e, const char *section, const char *key,
+                          const char *wanted)
+{
+    char is[64];
+    if (strcmp(setting(e, section, key, is), wanted) != 0)
+        fail_msg("'%s' of %s: %s.%s is '%s', not '%s'", eg_experiment_label(e),
+                 eg_experiment_name(e), section, key, is, wanted);
+}
+
+/* An ACGAN's replay alone is averaged plainly: the ensemble of heads and the steps at the
+ * server are FedCIL's consolidation. Deep generative replay draws with networks of its width.
+ */
+static void check_fedcil_row(const eg_experiment *e)
+{
+    const char *label = eg_experiment_label(e);
+    char width[64];
+    bool plain = strstr(label, "+acgan") != NULL,
+         first = strstr(label, "consolidation") != NULL;
+    if (plain || first) {
+        check_setting(e, "fedcil", "heads", "mean");
+        check_setting(e, "fedcil", "steps", "0");
+        check_setting(e, "fedcil", "consistency", plain ? "0" : "1");
+    }
+    if (eg_experiment_has_part(e, "dgr"))
+        check_setting(e, "dgr", "width", setting(e, "model", "width", width));
+}
+
+/* At the temperature of the training nothing is learned from a thousand systems of fractals,
+ * and a head that was learned at another one does not fit. */
+static void check_fedspace_row(const eg_experiment *e)
+{
+    char epochs[64];
+    if (atof(setting(e, "pretrain", "epochs", epochs)) <= 0 ||
+        strncmp(eg_experiment_name(e), "fedspace-table", 14) != 0)
+        return;
+    check_setting(e, "pretrain", "temperature", "1");
+    check_setting(e, "pretrain", "head", "fresh");
+}
+
 /* Resolves every run. Returns how many there are. */
 static size_t check_file(const char *path)
 {
@@ -38,6 +99,9 @@ static size_t check_file(const char *path)
         eg_experiment *e;
         if (eg_experiment_file_resolve(file, label, 0, NULL, &e) != EG_OK)
             fail_msg("%s", eg_error());
+        if (strstr(path, "/fedcil/"))
+            check_fedcil_row(e);
+        check_fedspace_row(e);
         eg_experiment_free(e);
     }
     check_published(file);

@@ -14,10 +14,10 @@
  * infinite: it is the cross entropy. In a task's first round there is no consistency, as in the
  * published code and other than in Equation 16, which has it always.
  *
- * {consistency: 0, steps: 0} is FedAvg with an ACGAN. {consistency: 0, heads: mean} with
- * server.bn: keep comes nearest to what the published code carries out: neither averages the
- * statistics of batch norms, but there a client's own last from round to round, while here it
- * begins every round with the server's.
+ * {consistency: 0, steps: 0, heads: mean} is FedAvg with an ACGAN. {consistency: 0, heads:
+ * mean} with server.bn: keep comes nearest to what the published code carries out: neither
+ * averages the statistics of batch norms, but there a client's own last from round to round,
+ * while here it begins every round with the server's.
  */
 #include "method/lib/fedcil.h"
 
