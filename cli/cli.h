@@ -7,12 +7,13 @@
 #ifndef EG_CLI_H
 #define EG_CLI_H
 
+#include "option.h"
+
 #include <engram/component.h>
 
 int eg_verb_bench(int argc, char **argv);
 int eg_verb_data(int argc, char **argv);
 int eg_verb_compare(int argc, char **argv);
-int eg_verb_export(int argc, char **argv);
 int eg_verb_eval(int argc, char **argv);
 int eg_verb_generate(int argc, char **argv);
 int eg_verb_help(int argc, char **argv);
@@ -20,20 +21,12 @@ int eg_verb_join(int argc, char **argv);
 int eg_verb_list(int argc, char **argv);
 int eg_verb_model(int argc, char **argv);
 int eg_verb_pretrain(int argc, char **argv);
-int eg_verb_report(int argc, char **argv);
 int eg_verb_run(int argc, char **argv);
 int eg_verb_scenario(int argc, char **argv);
 int eg_verb_serve(int argc, char **argv);
 int eg_verb_train(int argc, char **argv);
 
-typedef struct eg_verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *usage, *help; /* the calls, one a line; one sentence */
-    const char *details;      /* lines about the options */
-} eg_verb;
-
-extern const eg_verb eg_verbs[]; /* the name is NULL at the end */
+extern const eg_verb eg_verb_export, eg_verb_report;
 
 /* Says why, as "engram: <the error text>", and returns 1. */
 int eg_cli_failed(void);

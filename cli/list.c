@@ -175,8 +175,8 @@ static void list_markdown(const cli_family *f)
 static int list_unknown(const char *name)
 {
     eg_suggestion near = eg_suggest(name);
-    for (const eg_verb *v = eg_verbs; v->name; v++)
-        eg_suggest_offer(&near, v->name);
+    for (const eg_verb *const *v = eg_verbs; *v; v++)
+        eg_suggest_offer(&near, (*v)->name);
     for (const cli_family *f = cli_families; f->family; f++)
         eg_family_offer(f->family, &near);
     return eg_cli_usage("help", "nothing here is called '%s'%s", name, eg_suggest_words(&near));

@@ -170,12 +170,12 @@ static int main_run(int argc, char **argv)
         fprintf(stderr, "engram: ENGRAM_ISA: %s\n", eg_error());
         return 2;
     }
-    for (const eg_verb *v = eg_verbs; v->name; v++)
-        if (strcmp(v->name, name) == 0)
-            return v->run(argc - 1, argv + 1);
+    const eg_verb *verb = cli_verb(name);
+    if (verb)
+        return verb->run(argc - 1, argv + 1);
     eg_suggestion near = eg_suggest(name);
-    for (const eg_verb *v = eg_verbs; v->name; v++)
-        eg_suggest_offer(&near, v->name);
+    for (const eg_verb *const *v = eg_verbs; *v; v++)
+        eg_suggest_offer(&near, (*v)->name);
     fprintf(stderr, "engram: there is no verb '%s'%s; see 'engram help'\n", name,
             eg_suggest_words(&near));
     return 2;

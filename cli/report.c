@@ -7,36 +7,44 @@
 #include <engram/report.h>
 
 #include <stdio.h>
-#include <string.h>
 
-enum { REPORT_MAX = 256 };
+typedef struct report_call {
+    cli_texts runs;
+    const char *out;
+} report_call;
 
-int eg_verb_report(int argc, char **argv)
+static const cli_option report_options[] = {
+    CLI_TEXTS("RUN", NULL, report_call, runs, CLI_MOST_TEXTS, NULL, .what = "a run folder",
+              .needed = true),
+    CLI_FILE("--out", "FILE.html", report_call, out,
+             "where the page goes (" EG_RUN_REPORT "; of a single run: in its folder)"),
+    CLI_END,
+};
+
+static int report_run(int argc, char **argv)
 {
-    const char *runs[REPORT_MAX], *out = NULL;
-    size_t n = 0;
+    report_call c = {0};
     char path[EG_RUN_PATH];
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--out") == 0) {
-            if (!(out = eg_cli_value("report", argc, argv, &i)))
-                return 2;
-        } else if (argv[i][0] == '-') {
-            return eg_cli_usage("report", "there is no option '%s'", argv[i]);
-        } else if (n == REPORT_MAX) {
-            return eg_cli_usage("report", "there are more than %d runs", REPORT_MAX);
-        } else {
-            runs[n++] = argv[i];
-        }
-    }
-    if (n == 0)
-        return eg_cli_usage("report", "a run folder is needed");
+    int wrong = cli_parse(&eg_verb_report, argc, argv, &c);
+    if (wrong)
+        return wrong;
+    const char *out = c.out;
     if (!out) {
-        if (n == 1 && eg_run_file(runs[0], EG_RUN_REPORT, path) != EG_OK)
+        bool alone = c.runs.n == 1;
+        if (alone && eg_run_file(c.runs.list[0], EG_RUN_REPORT, path) != EG_OK)
             return eg_cli_failed();
-        out = n == 1 ? path : EG_RUN_REPORT;
+        out = alone ? path : EG_RUN_REPORT;
     }
-    if (eg_report_write(runs, n, NULL, 0, NULL, out) != EG_OK)
+    if (eg_report_write(c.runs.list, c.runs.n, NULL, 0, NULL, out) != EG_OK)
         return eg_cli_failed();
     printf("%s\n", out);
     return 0;
 }
+
+const eg_verb eg_verb_report = {
+    .name = "report",
+    .run = report_run,
+    .usage = "RUN... [--out FILE.html]",
+    .help = "make a page about runs",
+    .options = report_options,
+};

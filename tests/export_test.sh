@@ -123,7 +123,7 @@ wrong() {
     cat said
 }
 [ "$(wrong "$run" --format png --out x)" = \
-    "engram export: 'png' is no format: tensorboard, csv or npz; see 'engram help export'" ]
-[ "$(wrong "$run" --format csv)" = "engram export: --out is needed; see 'engram help export'" ]
+    "engram export: --format: 'png' is none of tensorboard, csv, npz; see 'engram help export'" ]
+[ "$(wrong "$run" --format csv)" = "engram export: --out PATH is needed; see 'engram help export'" ]
 wrong nowhere --format csv --out x | grep -q "nowhere/metrics.jsonl"
 echo "the curves read as they were written"
