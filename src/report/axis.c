@@ -14,7 +14,7 @@ static double axis_least(eg_unit unit, double most)
     return unit == EG_PERCENT ? 0.05 : fmax(fabs(most) * 1e-3, 1e-12);
 }
 
-void eg_axis_fit(eg_frame *m, eg_unit unit, double low, double high)
+void eg_axis_fit(eg_svg_frame *m, eg_unit unit, double low, double high)
 {
     if (!(low <= high))
         low = 0, high = unit == EG_PERCENT ? 1 : 0;
@@ -74,13 +74,13 @@ static void axis_trim(char *text)
     memmove(end[-1] == '.' ? end - 1 : end, after, strlen(after) + 1);
 }
 
-void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit)
+void eg_svg_axis(eg_page *p, const eg_svg_frame *m, eg_unit unit)
 {
     double step = eg_svg_step(m->y1 - m->y0, AXIS_STEPS);
     int first = (int)ceil(m->y0 / step - 1e-9), last = (int)floor(m->y1 / step + 1e-9);
     for (int k = first; k <= last; k++) {
         char text[32];
-        double y = eg_frame_y(m, k * step);
+        double y = eg_svg_y(m, k * step);
         axis_number(text, unit, k * step, step);
         if (unit != EG_NUMBER)
             axis_trim(text);
@@ -92,12 +92,12 @@ void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit)
     }
 }
 
-void eg_svg_shares(eg_page *p, const eg_frame *m)
+void eg_svg_shares(eg_page *p, const eg_svg_frame *m)
 {
     for (int k = 0; k <= 100; k += 25)
         fprintf(p->f,
                 "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/><text class=\"dim mid\" x=\"%.1f\" "
                 "y=\"%.1f\">%d%s</text>\n",
-                k ? "grid" : "axis", eg_frame_x(m, k / 100.0), m->top - 4, m->bottom,
-                eg_frame_x(m, k / 100.0), m->bottom + 16, k, k == 100 ? " %" : "");
+                k ? "grid" : "axis", eg_svg_x(m, k / 100.0), m->top - 4, m->bottom,
+                eg_svg_x(m, k / 100.0), m->bottom + 16, k, k == 100 ? " %" : "");
 }

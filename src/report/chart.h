@@ -34,16 +34,17 @@ void eg_cell_count(eg_page *p, int64_t n);
 void eg_cell_unit(eg_page *p, eg_unit unit, double x);
 void eg_cell_bytes(eg_page *p, double bytes);
 
-typedef struct eg_point {
+typedef struct eg_chart_point {
     double x, y;      /* y NaN: a gap */
     double low, high; /* the band around y; NaN: none */
-} eg_point;
-eg_point eg_point_of(double x, eg_spread s); /* in a band of one standard deviation */
+} eg_chart_point;
+eg_chart_point eg_chart_point_of(double x,
+                                 eg_spread s); /* in a band of one standard deviation */
 
 typedef struct eg_line {
     const char *name;
     eg_colour colour;
-    const eg_point *point;
+    const eg_chart_point *point;
     size_t n;
     double since; /* faint before this x */
     bool strong;
@@ -92,6 +93,6 @@ eg_status eg_chart_final(eg_page *p);
 eg_status eg_chart_losses(eg_page *p);
 
 /* The last rounds of the tasks as far as the run has got, of the arena; *n may be 0. */
-eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size_t *n);
+eg_status eg_task_ends(eg_page *p, const eg_run *r, const int64_t **out, size_t *n);
 
 #endif

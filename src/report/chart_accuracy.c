@@ -11,7 +11,7 @@ enum { ACCURACY_POINTS = 240, ACCURACY_ROWS = 60 };
 static const eg_colour accuracy_ink = {0x16191d, 0xf4f6f8};
 static const eg_colour accuracy_grey = {0x6b7280, 0xa3acb8};
 
-eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size_t *n)
+eg_status eg_task_ends(eg_page *p, const eg_run *r, const int64_t **out, size_t *n)
 {
     int64_t *end = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof *end);
     *out = end;
@@ -28,7 +28,7 @@ eg_status eg_task_ends(eg_page *p, const eg_runlog *r, const int64_t **out, size
 }
 
 /* Every row, or every so many of them and all ends of tasks. */
-static bool accuracy_kept(const eg_runlog *r, size_t i, size_t most)
+static bool accuracy_kept(const eg_run *r, size_t i, size_t most)
 {
     size_t stride = (r->n_row + most - 1) / most;
     return i % stride == 0 || r->row[i].task_end || i + 1 == r->n_row;
@@ -51,8 +51,8 @@ static const char *accuracy_sentence(eg_page *p, const eg_group *groups, size_t 
 static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bool band,
                                  eg_line *line)
 {
-    const eg_runlog *r = eg_group_longest(g);
-    eg_point *q = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof *q);
+    const eg_run *r = eg_group_longest(g);
+    eg_chart_point *q = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof *q);
     if (!q)
         return EG_ENOMEM;
     line->point = q;
@@ -61,13 +61,13 @@ static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bo
             continue;
         eg_spread s = eg_group_acc(g, r->row[i].round, task);
         s.sd = band ? s.sd : NAN;
-        q[line->n++] = eg_point_of((double)r->row[i].round, s);
+        q[line->n++] = eg_chart_point_of((double)r->row[i].round, s);
     }
     return EG_OK;
 }
 
 /* The round in which a task begins to be learned. */
-static double accuracy_since(const eg_runlog *r, int64_t task, const int64_t *end, size_t n)
+static double accuracy_since(const eg_run *r, int64_t task, const int64_t *end, size_t n)
 {
     int64_t own = r->start->learned[task], now = r->n_row ? r->row[r->n_row - 1].period : 0;
     if (own < 2)
@@ -77,7 +77,7 @@ static double accuracy_since(const eg_runlog *r, int64_t task, const int64_t *en
 
 static void accuracy_table(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
     eg_cell_head(p, "mean");
@@ -99,7 +99,7 @@ static void accuracy_table(eg_page *p, const eg_group *g)
 
 eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     size_t n = 0;
     eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->start->tasks + 3) * sizeof *line);
     eg_line_chart c = {
@@ -144,7 +144,7 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     return EG_OK;
 }
 
-static void compare_table(eg_page *p, const eg_runlog *r)
+static void compare_table(eg_page *p, const eg_run *r)
 {
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
@@ -165,7 +165,7 @@ static void compare_table(eg_page *p, const eg_runlog *r)
 eg_status eg_chart_compare(eg_page *p)
 {
     const eg_groups *g = p->g;
-    const eg_runlog *longest = eg_group_longest(&g->group[0]);
+    const eg_run *longest = eg_group_longest(&g->group[0]);
     eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
     eg_line_chart c = {.chart = "compare",
                        .title = "Mean accuracy on the tasks learned so far"};
@@ -175,8 +175,8 @@ eg_status eg_chart_compare(eg_page *p)
         line[i].colour = eg_colour_label(i);
         line[i].dash = eg_dash_label(i);
         EG_TRY(accuracy_points(p, &g->group[i], EG_MEAN, true, &line[i]));
-        const eg_runlog *r = eg_group_longest(&g->group[i]);
-        if (eg_runlog_last_round(r) > eg_runlog_last_round(longest))
+        const eg_run *r = eg_group_longest(&g->group[i]);
+        if (eg_run_last_round(r) > eg_run_last_round(longest))
             longest = r;
         c.x1 = fmax(c.x1, (double)r->start->rounds);
     }
@@ -200,7 +200,7 @@ eg_status eg_chart_compare(eg_page *p)
 
 static eg_spread final_acc(const eg_group *g, int64_t task)
 {
-    const eg_runlog_row *last = eg_runlog_last(eg_group_longest(g));
+    const eg_run_row *last = eg_run_last(eg_group_longest(g));
     return eg_group_acc(g, last ? last->round : -1, task);
 }
 
@@ -228,11 +228,11 @@ eg_status eg_chart_final(eg_page *p)
     EG_TRY(line ? EG_OK : EG_ENOMEM);
     for (size_t i = 0; i < g->n; i++) {
         int64_t n = g->group[i].run[0]->start->tasks;
-        eg_point *q = eg_arena_alloc(&p->arena, (size_t)n * sizeof *q);
+        eg_chart_point *q = eg_arena_alloc(&p->arena, (size_t)n * sizeof *q);
         EG_TRY(q ? EG_OK : EG_ENOMEM);
         for (int64_t t = 0; t < n; t++) {
             eg_spread s = final_acc(&g->group[i], t);
-            q[n - 1 - t] = eg_point_of((double)(n - 1 - t), s);
+            q[n - 1 - t] = eg_chart_point_of((double)(n - 1 - t), s);
         }
         line[i] = (eg_line){.name = g->group[i].title, .point = q, .n = (size_t)n};
         line[i].colour = eg_colour_label(i);

@@ -16,7 +16,7 @@ typedef struct bytes_bin {
 } bytes_bin;
 
 /* Rounds put together so that at most BYTES_BINS bars are drawn. */
-static size_t bytes_bins(const eg_runlog *r, bytes_bin *bin, bool sum)
+static size_t bytes_bins(const eg_run *r, bytes_bin *bin, bool sum)
 {
     size_t size = (r->log->n_round + BYTES_BINS - 1) / BYTES_BINS, n = 0;
     double up = 0, down = 0;
@@ -37,12 +37,12 @@ static size_t bytes_bins(const eg_runlog *r, bytes_bin *bin, bool sum)
     return n;
 }
 
-static void bytes_bar(eg_page *p, const eg_frame *m, const bytes_bin *b, bool down)
+static void bytes_bar(eg_page *p, const eg_svg_frame *m, const bytes_bin *b, bool down)
 {
     char text[32];
-    double v = down ? b->down : b->up, zero = eg_frame_y(m, 0);
-    double x = eg_frame_x(m, b->first - 1), w = eg_frame_x(m, b->last) - x;
-    double h = fabs(zero - eg_frame_y(m, v));
+    double v = down ? b->down : b->up, zero = eg_svg_y(m, 0);
+    double x = eg_svg_x(m, b->first - 1), w = eg_svg_x(m, b->last) - x;
+    double h = fabs(zero - eg_svg_y(m, v));
     eg_show_bytes(text, v);
     fprintf(p->f,
             "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>",
@@ -54,7 +54,7 @@ static void bytes_bar(eg_page *p, const eg_frame *m, const bytes_bin *b, bool do
                 text, down ? "down" : "up");
 }
 
-static void bytes_rounds(eg_page *p, const eg_frame *m, const bytes_bin *bin, size_t n)
+static void bytes_rounds(eg_page *p, const eg_svg_frame *m, const bytes_bin *bin, size_t n)
 {
     for (int down = 0; down < 2; down++) {
         fprintf(p->f, "<g ");
@@ -63,23 +63,24 @@ static void bytes_rounds(eg_page *p, const eg_frame *m, const bytes_bin *bin, si
         for (size_t i = 0; i < n; i++)
             bytes_bar(p, m, &bin[i], down);
         fprintf(p->f, "<text class=\"own strong\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n",
-                m->right + 6, down ? eg_frame_y(m, 0) + 20 : eg_frame_y(m, 0) - 10,
+                m->right + 6, down ? eg_svg_y(m, 0) + 20 : eg_svg_y(m, 0) - 10,
                 down ? "down" : "up");
     }
 }
 
-static void bytes_area(eg_page *p, const eg_frame *m, const bytes_bin *bin, size_t n, bool down)
+static void bytes_area(eg_page *p, const eg_svg_frame *m, const bytes_bin *bin, size_t n,
+                       bool down)
 {
     fprintf(p->f, "<g ");
     eg_svg_colour(p->f, down ? bytes_down : bytes_up);
-    fprintf(p->f, "><path class=\"area\" d=\"M%.1f %.1f", eg_frame_x(m, 0), eg_frame_y(m, 0));
+    fprintf(p->f, "><path class=\"area\" d=\"M%.1f %.1f", eg_svg_x(m, 0), eg_svg_y(m, 0));
     for (size_t i = 0; i < n; i++)
-        fprintf(p->f, "L%.1f %.1f", eg_frame_x(m, bin[i].last),
-                eg_frame_y(m, bin[i].up + (down ? bin[i].down : 0)));
+        fprintf(p->f, "L%.1f %.1f", eg_svg_x(m, bin[i].last),
+                eg_svg_y(m, bin[i].up + (down ? bin[i].down : 0)));
     for (size_t i = n; down && i-- > 0;)
-        fprintf(p->f, "L%.1f %.1f", eg_frame_x(m, bin[i].last), eg_frame_y(m, bin[i].up));
+        fprintf(p->f, "L%.1f %.1f", eg_svg_x(m, bin[i].last), eg_svg_y(m, bin[i].up));
     if (!down)
-        fprintf(p->f, "L%.1f %.1f", eg_frame_x(m, bin[n - 1].last), eg_frame_y(m, 0));
+        fprintf(p->f, "L%.1f %.1f", eg_svg_x(m, bin[n - 1].last), eg_svg_y(m, 0));
     char text[32];
     double v = down ? bin[n - 1].down : bin[n - 1].up;
     eg_show_bytes(text, v);
@@ -87,11 +88,11 @@ static void bytes_area(eg_page *p, const eg_frame *m, const bytes_bin *bin, size
             "Z\"><title>%s: %s in all</title></path><text class=\"own strong\" x=\"%.1f\" "
             "y=\"%.1f\">%s<tspan x=\"%.1f\" dy=\"14\">%s</tspan></text></g>\n",
             down ? "down" : "up", text, m->right + 6,
-            eg_frame_y(m, (down ? bin[n - 1].up : 0) + v / 2), text, m->right + 6,
+            eg_svg_y(m, (down ? bin[n - 1].up : 0) + v / 2), text, m->right + 6,
             down ? "down" : "up");
 }
 
-static void bytes_table(eg_page *p, const eg_runlog *r)
+static void bytes_table(eg_page *p, const eg_run *r)
 {
     double up = 0, down = 0;
     fprintf(p->f, "<tr>");
@@ -116,13 +117,13 @@ static void bytes_table(eg_page *p, const eg_runlog *r)
 
 eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_run *r = g->run[0];
     bytes_bin *bin = eg_arena_alloc(&p->arena, (r->log->n_round + 1) * sizeof *bin);
     EG_TRY(bin ? EG_OK : EG_ENOMEM);
     size_t n = bytes_bins(r, bin, false);
     if (n == 0)
         return EG_OK;
-    eg_frame m = {
+    eg_svg_frame m = {
         .left = 62, .right = BYTES_WIDTH - 72, .top = 12, .bottom = BYTES_HEIGHT - 46};
     m.x1 = (double)r->start->rounds;
     for (size_t i = 0; i < n; i++) {

@@ -26,8 +26,8 @@ static classes_bin classes_sum(const eg_taken *t, int64_t first, int64_t last)
     return b;
 }
 
-static void classes_bar(eg_page *p, const eg_frame *m, const eg_taken *t, const classes_bin *b,
-                        double y, double h)
+static void classes_bar(eg_page *p, const eg_svg_frame *m, const eg_taken *t,
+                        const classes_bin *b, double y, double h)
 {
     char percent[32];
     if (b->tested == 0) /* only answered: no client has met it */
@@ -47,10 +47,10 @@ static void classes_bar(eg_page *p, const eg_frame *m, const eg_taken *t, const 
     fprintf(p->f,
             "><rect class=\"fill\" rx=\"2\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
             "height=\"%.1f\"/></g>",
-            m->left, y, fmax(eg_frame_x(m, share) - m->left, 0.8), h);
+            m->left, y, fmax(eg_svg_x(m, share) - m->left, 0.8), h);
     if (h >= 9)
         fprintf(p->f, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s</text>",
-                eg_frame_x(m, share) + 6, y + h / 2 + 4, percent);
+                eg_svg_x(m, share) + 6, y + h / 2 + 4, percent);
     fprintf(p->f, "</g>\n");
 }
 
@@ -81,7 +81,7 @@ void eg_chart_classes(eg_page *p, const eg_taken *t)
 {
     int64_t each = eg_tasks_together(t->n), bars = (t->n + each - 1) / each;
     double step = fmin(36, fmax(380 / (double)bars, 8)), h = step * 0.68;
-    eg_frame m = {.left = CLASSES_LEFT, .right = CLASSES_WIDTH - 60, .top = 16};
+    eg_svg_frame m = {.left = CLASSES_LEFT, .right = CLASSES_WIDTH - 60, .top = 16};
     m.x1 = m.y1 = 1;
     m.bottom = m.top + step * (double)bars + 4;
     eg_figure_open(p, "Accuracy by class",

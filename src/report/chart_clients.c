@@ -13,8 +13,8 @@ enum { CLIENTS_WIDTH = 960, CLIENTS_ROWS = 50, CLIENTS_COLUMNS = 200, CLIENTS_LI
 
 typedef struct clients {
     eg_page *p;
-    const eg_runlog *r;
-    eg_frame m;
+    const eg_run *r;
+    eg_svg_frame m;
     int64_t rows, columns;      /* of the chart */
     int64_t a_row, a_column;    /* clients in a row, rounds in a column */
     int64_t *took;              /* [rows, columns] how often */
@@ -27,7 +27,7 @@ typedef struct clients {
 
 static eg_status clients_init(clients *c)
 {
-    const eg_runlog *r = c->r;
+    const eg_run *r = c->r;
     c->a_row = (r->start->clients + CLIENTS_ROWS - 1) / CLIENTS_ROWS;
     c->a_column = (r->start->rounds + CLIENTS_COLUMNS - 1) / CLIENTS_COLUMNS;
     c->rows = (r->start->clients + c->a_row - 1) / c->a_row;
@@ -50,7 +50,7 @@ static int64_t clients_cell(const clients *c, int64_t client, int64_t round)
  * losses are both in order. */
 static void clients_count(clients *c)
 {
-    const eg_runlog *r = c->r;
+    const eg_run *r = c->r;
     const eg_loss_event *loss = r->log->loss, *end = r->log->loss + r->log->n_loss;
     for (size_t i = 0; i < r->log->n_round; i++) {
         int64_t round = r->log->round[i].round;
@@ -94,7 +94,7 @@ static void clients_bar(const clients *c, int64_t row, int64_t from, int64_t to,
     FILE *f = c->p->f;
     int64_t first = from * c->a_column + 1, last = to * c->a_column;
     last = last < c->r->start->rounds ? last : c->r->start->rounds;
-    double x = eg_frame_x(&c->m, (double)(first - 1)), right = eg_frame_x(&c->m, (double)last);
+    double x = eg_svg_x(&c->m, (double)(first - 1)), right = eg_svg_x(&c->m, (double)last);
     fprintf(f,
             "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
             "rx=\"%.1f\" style=\"fill-opacity:%.2f\"><title>",
@@ -154,7 +154,7 @@ static void clients_losses(const clients *c)
     FILE *f = c->p->f;
     for (size_t i = 0; i < c->r->log->n_loss; i++) {
         const eg_loss_event *loss = &c->r->log->loss[i];
-        double x = eg_frame_x(&c->m, (double)loss->round - 0.5);
+        double x = eg_svg_x(&c->m, (double)loss->round - 0.5);
         fprintf(f, "<g class=\"bad\"><title>");
         if (loss->client < 0) {
             fprintf(f, "round %" PRId64 " skipped: ", loss->round);
@@ -213,7 +213,7 @@ eg_status eg_chart_clients(eg_page *p, const eg_group *g)
     EG_TRY(eg_task_ends(p, c.r, &c.end, &c.n_ends));
     clients_count(&c);
     c.step = fmin(20, fmax(300 / (double)c.rows, 6));
-    c.m = (eg_frame){.left = 62, .right = CLIENTS_WIDTH - 60, .top = 40, .y1 = 1};
+    c.m = (eg_svg_frame){.left = 62, .right = CLIENTS_WIDTH - 60, .top = 40, .y1 = 1};
     c.m.x1 = (double)c.r->start->rounds;
     c.m.bottom = c.m.top + (double)c.rows * c.step + 4;
     eg_figure_open(p, eg_figure_of_seed(p, g, "Who took part"), clients_sentence(&c));

@@ -52,9 +52,9 @@ static eg_status each_rows(each *e)
 }
 
 /* The mean over clients, from the worst to the best. */
-static eg_point each_summary(const each *e, int64_t row)
+static eg_chart_point each_summary(const each *e, int64_t row)
 {
-    eg_point q = {(double)eg_record_round(e->record, row), 0, INFINITY, -INFINITY};
+    eg_chart_point q = {(double)eg_record_round(e->record, row), 0, INFINITY, -INFINITY};
     int64_t n = 0;
     for (int64_t c = 0; c < e->n_clients; c++) {
         double a = each_accuracy(e, row, c);
@@ -74,7 +74,7 @@ static eg_point each_summary(const each *e, int64_t row)
 /* One client's line, or with client -1 the mean's. */
 static eg_status each_line(const each *e, int64_t client, bool band, eg_line *line)
 {
-    eg_point *q = eg_arena_alloc(&e->p->arena, e->n_rows * sizeof *q);
+    eg_chart_point *q = eg_arena_alloc(&e->p->arena, e->n_rows * sizeof *q);
     *line = (eg_line){.name = "mean", .colour = each_ink, .strong = true, .point = q};
     if (client >= 0) {
         line->name = eg_arena_text(&e->p->arena, "client %" PRId64, client);

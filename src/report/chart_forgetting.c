@@ -19,8 +19,8 @@ typedef struct forgetting_bin {
 
 static forgetting_bin forgetting_mean(const eg_group *g, int64_t first, int64_t last)
 {
-    const eg_runlog *r = eg_group_longest(g);
-    const eg_runlog_row *end = eg_runlog_last(r);
+    const eg_run *r = eg_group_longest(g);
+    const eg_run_row *end = eg_run_last(r);
     forgetting_bin b = {.first = first, .last = last};
     int64_t n = 0, n_fall = 0;
     for (int64_t t = first; t <= last; t++) {
@@ -52,13 +52,13 @@ static void forgetting_title(FILE *f, const forgetting_bin *b)
 }
 
 /* What tasks still have, and beside it what they have lost. */
-static void forgetting_bar(eg_page *p, const eg_frame *m, const forgetting_bin *b,
+static void forgetting_bar(eg_page *p, const eg_svg_frame *m, const forgetting_bin *b,
                            eg_colour colour, double y, double h)
 {
     char fall[32];
     if (isnan(b->now))
         return;
-    double x = eg_frame_x(m, b->now), lost = b->fall > 0 ? b->fall : 0;
+    double x = eg_svg_x(m, b->now), lost = b->fall > 0 ? b->fall : 0;
     eg_show_percent(fall, b->fall);
     fprintf(p->f, "<g>");
     forgetting_title(p->f, b);
@@ -78,11 +78,11 @@ static void forgetting_bar(eg_page *p, const eg_frame *m, const forgetting_bin *
                 "><rect class=\"lost%s\" rx=\"2\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                 "height=\"%.1f\"/></g>",
                 h < 8 ? " thin" : "", x + 1, y + 0.5,
-                fmax(eg_frame_x(m, b->now + lost) - x - 1.5, 0.5), h - 1);
+                fmax(eg_svg_x(m, b->now + lost) - x - 1.5, 0.5), h - 1);
     }
     if (h >= 9)
         fprintf(p->f, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s</text>",
-                eg_frame_x(m, b->now + lost) + 6, y + h / 2 + 4,
+                eg_svg_x(m, b->now + lost) + 6, y + h / 2 + 4,
                 !isnan(b->fall) ? fall
                 : b->learned    ? "just learned"
                                 : "not learned yet");
@@ -91,7 +91,7 @@ static void forgetting_bar(eg_page *p, const eg_frame *m, const forgetting_bin *
 
 static void forgetting_table(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "task");
     eg_cell_head(p, "at the end");
@@ -100,7 +100,7 @@ static void forgetting_table(eg_page *p, const eg_group *g)
     for (int64_t t = 0; t < r->start->tasks; t++) {
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, t + 1);
-        eg_cell_spread(p, eg_group_acc(g, eg_runlog_last(r)->round, t));
+        eg_cell_spread(p, eg_group_acc(g, eg_run_last(r)->round, t));
         eg_cell_spread(p, eg_group_fall(g, t));
         fprintf(p->f, "</tr>\n");
     }
@@ -108,12 +108,12 @@ static void forgetting_table(eg_page *p, const eg_group *g)
 
 void eg_chart_forgetting(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     int64_t n = r->start->tasks, each = eg_tasks_together(n), bars = (n + each - 1) / each;
-    if (!eg_runlog_last(r))
+    if (!eg_run_last(r))
         return;
     double step = fmin(44, fmax(290 / (double)bars, 8)), h = step * 0.68, y;
-    eg_frame m = {.left = FORGETTING_LEFT, .right = FORGETTING_WIDTH - 92, .top = 16};
+    eg_svg_frame m = {.left = FORGETTING_LEFT, .right = FORGETTING_WIDTH - 92, .top = 16};
     m.x1 = m.y1 = 1;
     m.bottom = m.top + step * (double)bars + 4;
     eg_figure_open(

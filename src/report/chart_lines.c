@@ -18,19 +18,19 @@ enum {
 /* The room for names at the right. */
 static const double lines_room_least = 150, lines_room_most = 280, lines_room_small = 104;
 
-eg_point eg_point_of(double x, eg_spread s)
+eg_chart_point eg_chart_point_of(double x, eg_spread s)
 {
-    return (eg_point){x, s.mean, s.mean - s.sd, s.mean + s.sd};
+    return (eg_chart_point){x, s.mean, s.mean - s.sd, s.mean + s.sd};
 }
 
 /* Where the ends of a band are drawn: at its line, where there is none. */
-static double lines_edge(const eg_frame *m, const eg_point *q, bool high)
+static double lines_edge(const eg_svg_frame *m, const eg_chart_point *q, bool high)
 {
     double edge = high ? q->high : q->low;
-    return eg_frame_y(m, fmin(m->y1, fmax(m->y0, isnan(edge) ? q->y : edge)));
+    return eg_svg_y(m, fmin(m->y1, fmax(m->y0, isnan(edge) ? q->y : edge)));
 }
 
-static void lines_band(FILE *f, const eg_frame *m, const eg_line *l)
+static void lines_band(FILE *f, const eg_svg_frame *m, const eg_line *l)
 {
     bool any = false;
     for (size_t i = 0; i < l->n; i++)
@@ -40,36 +40,37 @@ static void lines_band(FILE *f, const eg_frame *m, const eg_line *l)
     fprintf(f, "<path class=\"band\" d=\"");
     const char *command = "M";
     for (size_t k = 0; k < 2 * l->n; k++) { /* along the top, back along the bottom */
-        const eg_point *q = &l->point[k < l->n ? k : 2 * l->n - 1 - k];
+        const eg_chart_point *q = &l->point[k < l->n ? k : 2 * l->n - 1 - k];
         if (isnan(q->y))
             continue;
-        fprintf(f, "%s%.1f %.1f", command, eg_frame_x(m, q->x), lines_edge(m, q, k < l->n));
+        fprintf(f, "%s%.1f %.1f", command, eg_svg_x(m, q->x), lines_edge(m, q, k < l->n));
         command = "L";
     }
     fprintf(f, "Z\"/>");
 }
 
 /* The part of a line up to `until`, or from there on. */
-static void lines_path(FILE *f, const eg_frame *m, const eg_line *l, bool before)
+static void lines_path(FILE *f, const eg_svg_frame *m, const eg_line *l, bool before)
 {
     fprintf(f, "<path class=\"line%s%s", before ? " faint" : "", l->strong ? " strong" : "");
     fprintf(f, l->dash ? " dash%d\" d=\"" : "\" d=\"", l->dash);
     bool pen = false;
     for (size_t i = 0; i < l->n; i++) {
-        const eg_point *q = &l->point[i];
+        const eg_chart_point *q = &l->point[i];
         bool inside = before ? q->x <= l->since : q->x >= l->since;
         if (isnan(q->y) || !inside) {
             pen = false;
             continue;
         }
-        fprintf(f, "%s%.1f %.1f", pen ? "L" : "M", eg_frame_x(m, q->x), eg_frame_y(m, q->y));
+        fprintf(f, "%s%.1f %.1f", pen ? "L" : "M", eg_svg_x(m, q->x), eg_svg_y(m, q->y));
         pen = true;
     }
     fprintf(f, "\"/>");
 }
 
 /* "er, round 3: 61.2 ± 0.4 %", or "0.31, from 0.2 to 0.5". */
-static void lines_tip(FILE *f, const eg_line_chart *c, const eg_line *l, const eg_point *q)
+static void lines_tip(FILE *f, const eg_line_chart *c, const eg_line *l,
+                      const eg_chart_point *q)
 {
     char mean[32], low[32], high[32];
     bool spread = !c->range || *c->range != 'f';
@@ -84,23 +85,23 @@ static void lines_tip(FILE *f, const eg_line_chart *c, const eg_line *l, const e
     fprintf(f, "%s</title>", c->unit == EG_PERCENT ? " %" : "");
 }
 
-static void lines_dots(FILE *f, const eg_frame *m, const eg_line_chart *c, const eg_line *l)
+static void lines_dots(FILE *f, const eg_svg_frame *m, const eg_line_chart *c, const eg_line *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        const eg_point *q = &l->point[i];
+        const eg_chart_point *q = &l->point[i];
         bool shown = l->n <= LINES_DOTS && q->x >= l->since;
         if (isnan(q->y))
             continue;
         fprintf(f, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\">",
-                shown ? "dot" : "hit", eg_frame_x(m, q->x), eg_frame_y(m, q->y),
+                shown ? "dot" : "hit", eg_svg_x(m, q->x), eg_svg_y(m, q->y),
                 shown ? "2.6" : "4");
         lines_tip(f, c, l, q);
         fprintf(f, "</circle>");
     }
 }
 
-static void lines_draw(eg_page *p, const eg_frame *m, const eg_line_chart *c, const eg_line *l,
-                       bool tips)
+static void lines_draw(eg_page *p, const eg_svg_frame *m, const eg_line_chart *c,
+                       const eg_line *l, bool tips)
 {
     fprintf(p->f, "<g ");
     eg_svg_colour(p->f, l->colour);
@@ -124,7 +125,7 @@ static size_t lines_end(const eg_line *l)
 }
 
 /* Names and last values beside the ends of the lines. */
-static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
+static void lines_names(eg_page *p, const eg_svg_frame *m, const eg_line_chart *c)
 {
     eg_label *labels = eg_arena_alloc(&p->arena, c->n * sizeof *labels);
     size_t n = 0;
@@ -137,8 +138,8 @@ static void lines_names(eg_page *p, const eg_frame *m, const eg_line_chart *c)
         eg_show_unit(value, c->unit, l->point[i - 1].y);
         const char *text = eg_arena_text(&p->arena, "%s  %s", value, c->small ? "" : l->name);
         if (text)
-            labels[n++] = (eg_label){eg_frame_x(m, l->point[i - 1].x),
-                                     eg_frame_y(m, l->point[i - 1].y),
+            labels[n++] = (eg_label){eg_svg_x(m, l->point[i - 1].x),
+                                     eg_svg_y(m, l->point[i - 1].y),
                                      text,
                                      l->colour,
                                      l->strong,
@@ -176,12 +177,12 @@ static double lines_height(const eg_line_chart *c, double top)
 }
 
 /* The axis spans lines and bands. */
-static void lines_fit(eg_frame *m, const eg_line_chart *c)
+static void lines_fit(eg_svg_frame *m, const eg_line_chart *c)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t k = 0; k < c->n; k++)
         for (size_t i = 0; i < c->line[k].n; i++) {
-            const eg_point *q = &c->line[k].point[i];
+            const eg_chart_point *q = &c->line[k].point[i];
             if (isnan(q->y))
                 continue;
             low = fmin(low, fmin(q->y, q->low)); /* fmin passes over what is no number */
@@ -197,7 +198,7 @@ static void lines_fit(eg_frame *m, const eg_line_chart *c)
 void eg_chart_lines(eg_page *p, const eg_line_chart *c)
 {
     double width = c->small ? LINES_SMALL_WIDTH : LINES_WIDTH;
-    eg_frame m = {.left = c->small ? 56 : 50, .right = width - lines_room(c)};
+    eg_svg_frame m = {.left = c->small ? 56 : 50, .right = width - lines_room(c)};
     m.top = c->n_ends ? 40 : 14;
     double height = lines_height(c, m.top);
     m.bottom = height - LINES_FOOT;

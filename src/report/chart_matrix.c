@@ -9,7 +9,7 @@
 
 static void matrix_table(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "after task");
     for (int64_t t = 0; t < r->start->tasks; t++)
@@ -65,7 +65,7 @@ static eg_status matrix_image(eg_page *p, const eg_group *g, const int64_t *end,
 /* Each cell by itself. */
 static void matrix_cells(eg_page *p, const eg_group *g, double w, double h)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     double y = EG_HEAT_TOP;
     for (size_t i = 0; i < r->n_row; i++) {
         if (!r->row[i].task_end)
@@ -83,7 +83,7 @@ static void matrix_cells(eg_page *p, const eg_group *g, double w, double h)
 }
 
 /* The rounds of the task rows, of the arena. */
-static eg_status matrix_ends(eg_page *p, const eg_runlog *r, int64_t **out, int64_t *n)
+static eg_status matrix_ends(eg_page *p, const eg_run *r, int64_t **out, int64_t *n)
 {
     *n = 0;
     *out = eg_arena_alloc(&p->arena, (r->n_row + 1) * sizeof **out);
@@ -95,7 +95,7 @@ static eg_status matrix_ends(eg_page *p, const eg_runlog *r, int64_t **out, int6
 
 eg_status eg_chart_matrix(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = eg_group_longest(g);
+    const eg_run *r = eg_group_longest(g);
     int64_t rows, *end, n = r->start->tasks;
     EG_TRY(matrix_ends(p, r, &end, &rows));
     if (rows == 0)

@@ -12,19 +12,19 @@ static const eg_colour met_ink = {0x16191d, 0xf4f6f8};
 
 static eg_status met_points(eg_page *p, const eg_group *g, eg_line *line)
 {
-    const eg_runlog *r = eg_group_longest(g);
-    eg_point *q = eg_arena_alloc(&p->arena, (r->n_met + 1) * sizeof *q);
+    const eg_run *r = eg_group_longest(g);
+    eg_chart_point *q = eg_arena_alloc(&p->arena, (r->n_met + 1) * sizeof *q);
     if (!q)
         return EG_ENOMEM;
     line->point = q;
     for (size_t i = 0; i < r->n_met; i++)
         if (eg_chart_keeps(i, r->n_met, MET_POINTS))
             q[line->n++] =
-                eg_point_of((double)r->met[i].round, eg_group_met(g, r->met[i].round));
+                eg_chart_point_of((double)r->met[i].round, eg_group_met(g, r->met[i].round));
     return EG_OK;
 }
 
-static void met_table(eg_page *p, const eg_group *groups, size_t n, const eg_runlog *longest)
+static void met_table(eg_page *p, const eg_group *groups, size_t n, const eg_run *longest)
 {
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "round");
@@ -44,7 +44,7 @@ static void met_table(eg_page *p, const eg_group *groups, size_t n, const eg_run
 
 eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n)
 {
-    const eg_runlog *longest = eg_group_longest(&groups[0]);
+    const eg_run *longest = eg_group_longest(&groups[0]);
     eg_line *line = eg_arena_alloc(&p->arena, n * sizeof *line);
     eg_line_chart c = {.chart = "met", .title = "Accuracy on what was met"};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
@@ -53,7 +53,7 @@ eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n)
         line[i].colour = n == 1 ? met_ink : eg_colour_label(i);
         line[i].dash = n == 1 ? 0 : eg_dash_label(i);
         EG_TRY(met_points(p, &groups[i], &line[i]));
-        const eg_runlog *r = eg_group_longest(&groups[i]);
+        const eg_run *r = eg_group_longest(&groups[i]);
         longest = r->n_met > longest->n_met ? r : longest;
     }
     if (longest->n_met == 0)

@@ -16,8 +16,8 @@ static const eg_colour notes_colour = {0x5b4bb0, 0xb3a8f5};
 /* The values of one name, a point a round. */
 typedef struct notes {
     const char *name;
-    eg_point *point; /* [n] */
-    int64_t *count;  /* [n], those who noted it */
+    eg_chart_point *point; /* [n] */
+    int64_t *count;        /* [n], those who noted it */
     size_t n;
 } notes;
 
@@ -27,8 +27,8 @@ static void notes_add(notes *s, const eg_note_event *e)
     if (isnan(e->value))
         return;
     if (s->n == 0 || s->point[s->n - 1].x != (double)e->round)
-        s->point[s->n++] = (eg_point){(double)e->round, 0, e->value, e->value};
-    eg_point *q = &s->point[s->n - 1];
+        s->point[s->n++] = (eg_chart_point){(double)e->round, 0, e->value, e->value};
+    eg_chart_point *q = &s->point[s->n - 1];
     q->y += e->value;
     q->low = fmin(q->low, e->value);
     q->high = fmax(q->high, e->value);
@@ -60,7 +60,7 @@ static void notes_table(eg_page *p, const notes *s)
         eg_cell_head(p, "%s", heads[i]);
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < s->n; i++) {
-        const eg_point *q = &s->point[i];
+        const eg_chart_point *q = &s->point[i];
         if (!eg_chart_keeps(i, s->n, NOTES_ROWS))
             continue;
         fprintf(p->f, "<tr>");
@@ -76,7 +76,7 @@ static void notes_table(eg_page *p, const notes *s)
 /* Long runs are drawn with fewer points. */
 static eg_status notes_line(eg_page *p, const notes *s, eg_line *line)
 {
-    eg_point *point = eg_arena_alloc(&p->arena, s->n * sizeof *point);
+    eg_chart_point *point = eg_arena_alloc(&p->arena, s->n * sizeof *point);
     if (!point)
         return EG_ENOMEM;
     *line = (eg_line){.name = s->name, .colour = notes_colour, .strong = true, .point = point};

@@ -33,7 +33,7 @@ static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value va
     for (size_t i = 0; i < g->n && n < ROUNDS_SEEDS; i++) {
         const eg_events *log = g->run[i]->log;
         const eg_round_event *e =
-            eg_runlog_find(log->round, log->n_round, sizeof *log->round, round);
+            eg_run_find(log->round, log->n_round, sizeof *log->round, round);
         if (e)
             values[n++] = value(e);
     }
@@ -43,14 +43,14 @@ static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value va
 static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value, eg_line *line)
 {
     const eg_events *log = eg_group_longest(g)->log;
-    eg_point *q = eg_arena_alloc(&p->arena, (log->n_round + 1) * sizeof *q);
+    eg_chart_point *q = eg_arena_alloc(&p->arena, (log->n_round + 1) * sizeof *q);
     if (!q)
         return EG_ENOMEM;
     line->point = q;
     for (size_t i = 0; i < log->n_round; i++)
         if (eg_chart_keeps(i, log->n_round, ROUNDS_POINTS))
-            q[line->n++] = eg_point_of((double)log->round[i].round,
-                                       rounds_spread(g, log->round[i].round, value));
+            q[line->n++] = eg_chart_point_of((double)log->round[i].round,
+                                             rounds_spread(g, log->round[i].round, value));
     return EG_OK;
 }
 
@@ -152,7 +152,7 @@ static void losses_table(eg_page *p, const eg_events *log)
 eg_status eg_chart_losses(eg_page *p)
 {
     const eg_groups *g = p->g;
-    const eg_runlog *longest = eg_group_longest(&g->group[0]);
+    const eg_run *longest = eg_group_longest(&g->group[0]);
     eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
     eg_line_chart c = {.chart = "losses", .title = "Training loss", .unit = EG_NUMBER};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
@@ -161,7 +161,7 @@ eg_status eg_chart_losses(eg_page *p)
         line[i].colour = eg_colour_label(i);
         line[i].dash = eg_dash_label(i);
         EG_TRY(rounds_points(p, &g->group[i], rounds_loss, &line[i]));
-        const eg_runlog *r = eg_group_longest(&g->group[i]);
+        const eg_run *r = eg_group_longest(&g->group[i]);
         longest = r->log->n_round > longest->log->n_round ? r : longest;
         c.x1 = fmax(c.x1, (double)r->start->rounds);
     }

@@ -22,7 +22,7 @@ static bool sheets_kept(size_t i, size_t n)
 /* "Drawings after task 2", or after a round where no task ends. */
 static const char *sheets_heading(eg_page *p, const eg_group *g, int64_t round)
 {
-    const eg_runlog_row *row = eg_runlog_row_at(g->run[0], round);
+    const eg_run_row *row = eg_run_row_at(g->run[0], round);
     const char *text =
         row && row->task_end
             ? eg_arena_text(&p->arena, "Drawings after task %" PRId64, row->period)

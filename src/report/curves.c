@@ -10,7 +10,7 @@
 
 /* A run while it is walked, round by round. */
 typedef struct walk {
-    const eg_runlog *r;
+    const eg_run *r;
     eg_curves *out;
     size_t round, row, note; /* what comes next of each */
     const char **task, **il; /* [tasks], their tags */
@@ -65,7 +65,7 @@ static eg_status curves_notes(walk *w, int64_t round)
 
 static eg_status curves_row(walk *w)
 {
-    const eg_runlog_row *row = &w->r->row[w->row++];
+    const eg_run_row *row = &w->r->row[w->row++];
     EG_TRY(curves_add(w, "accuracy/mean", row->round, row->mean));
     for (int64_t t = 0; t < w->r->start->tasks; t++)
         EG_TRY(curves_add(w, w->task[t], row->round, row->acc[t]));
@@ -116,7 +116,7 @@ static eg_status curves_walk(walk *w)
     return EG_OK;
 }
 
-eg_status eg_curves_init(eg_curves *s, const eg_runlog *r)
+eg_status eg_curves_init(eg_curves *s, const eg_run *r)
 {
     *s = (eg_curves){0};
     eg_status status = curves_walk(&(walk){.r = r, .out = s});

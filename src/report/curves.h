@@ -23,7 +23,7 @@ typedef struct eg_curves {
 
 /* All of a run's: of each round loss, seconds and bytes, of each evaluation the mean over the
  * learned tasks and every task, and what the method noted, the mean over clients. */
-eg_status eg_curves_init(eg_curves *s, const eg_runlog *r);
+eg_status eg_curves_init(eg_curves *s, const eg_run *r);
 void eg_curves_fini(eg_curves *s);
 
 /* As TensorBoard's event file; as CSV. */

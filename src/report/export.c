@@ -16,7 +16,7 @@
 
 typedef eg_status (*export_print)(const eg_curves *s, FILE *f);
 
-static eg_status export_curves(const eg_runlog *r, export_print print, const char *path)
+static eg_status export_curves(const eg_run *r, export_print print, const char *path)
 {
     eg_curves s;
     char *text = NULL;
@@ -37,7 +37,7 @@ static eg_status export_curves(const eg_runlog *r, export_print print, const cha
 
 /* TensorBoard finds files by this word in their name; one run has one, however often it is
  * exported. */
-static eg_status export_tensorboard(const eg_runlog *r, const char *folder)
+static eg_status export_tensorboard(const eg_run *r, const char *folder)
 {
     char path[EG_RUN_PATH];
     EG_TRY(eg_disk_make_folder(folder));
@@ -86,7 +86,7 @@ static eg_status export_rounds(export_arrays *a, const eg_events *log)
     return EG_OK;
 }
 
-static eg_status export_rows(export_arrays *a, const eg_runlog *r)
+static eg_status export_rows(export_arrays *a, const eg_run *r)
 {
     int64_t n = r->start->tasks;
     double *round = export_add(a, "eval_round", r->n_row, 0);
@@ -98,7 +98,7 @@ static eg_status export_rows(export_arrays *a, const eg_runlog *r)
     if (!round || !end || !mean || !acc || !il || !learned)
         return EG_ENOMEM;
     for (size_t i = 0; i < r->n_row; i++) {
-        const eg_runlog_row *row = &r->row[i];
+        const eg_run_row *row = &r->row[i];
         round[i] = (double)row->round;
         end[i] = row->task_end;
         mean[i] = row->mean;
@@ -112,7 +112,7 @@ static eg_status export_rows(export_arrays *a, const eg_runlog *r)
     return EG_OK;
 }
 
-static eg_status export_npz(const eg_runlog *r, const char *path)
+static eg_status export_npz(const eg_run *r, const char *path)
 {
     export_arrays a = {.n = 0};
     eg_status status = export_rounds(&a, r->log);
@@ -126,11 +126,11 @@ static eg_status export_npz(const eg_runlog *r, const char *path)
 
 eg_status eg_export_write(const char *run_dir, eg_export_form form, const char *out)
 {
-    eg_runlog *r;
-    EG_TRY(eg_runlog_load(run_dir, &r));
+    eg_run *r;
+    EG_TRY(eg_run_load(run_dir, &r));
     eg_status status = form == EG_EXPORT_CSV   ? export_curves(r, eg_curves_csv, out)
                        : form == EG_EXPORT_NPZ ? export_npz(r, out)
                                                : export_tensorboard(r, out);
-    eg_runlog_free(r);
+    eg_run_free(r);
     return status;
 }

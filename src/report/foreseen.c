@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* What the log of an experiment's run will begin with. A number below 0 is no run's seed. */
-static eg_status foreseen_start(eg_runlog *r, const eg_experiment *e, int64_t number)
+static eg_status foreseen_start(eg_run *r, const eg_experiment *e, int64_t number)
 {
     eg_start_event *start = eg_arena_alloc(&r->arena, sizeof *start);
     const char **method = eg_arena_alloc(&r->arena, (e->parts.n + 1) * sizeof *method);
@@ -30,7 +30,7 @@ static eg_status foreseen_start(eg_runlog *r, const eg_experiment *e, int64_t nu
 
 static eg_status foreseen_add(eg_groups *g, const eg_experiment *e)
 {
-    eg_runlog *r;
+    eg_run *r;
     EG_TRY(eg_alloc(1, sizeof *r, &r));
     r->dir = e->name;
     r->config = e->resolved;
@@ -41,7 +41,7 @@ static eg_status foreseen_add(eg_groups *g, const eg_experiment *e)
     if (status == EG_OK)
         eg_groups_add(g, r);
     else
-        eg_runlog_free(r);
+        eg_run_free(r);
     return status;
 }
 
@@ -55,8 +55,8 @@ eg_status eg_compare_foresee(const eg_compare_how *how, const char *const *run_d
     EG_TRY(eg_groups_new(n_dirs + n, &g));
     eg_status status = EG_OK;
     for (size_t i = 0; i < n_dirs && status == EG_OK; i++) {
-        eg_runlog *r;
-        status = eg_runlog_load(run_dirs[i], &r);
+        eg_run *r;
+        status = eg_run_load(run_dirs[i], &r);
         if (status == EG_OK)
             eg_groups_add(g, r);
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool group_same(const eg_runlog *a, const eg_runlog *b)
+static bool group_same(const eg_run *a, const eg_run *b)
 {
     return strcmp(a->start->name, b->start->name) == 0 &&
            strcmp(a->start->label, b->start->label) == 0 &&
@@ -18,9 +18,9 @@ static bool group_same(const eg_runlog *a, const eg_runlog *b)
 }
 
 /* Keeps seeds in order. */
-void eg_groups_add(eg_groups *g, eg_runlog *r)
+void eg_groups_add(eg_groups *g, eg_run *r)
 {
-    eg_runlog **runs = g->runs;
+    eg_run **runs = g->runs;
     size_t i = g->n_runs++, at = i;
     for (size_t k = 0; k < i; k++)
         if (group_same(runs[k], r)) {
@@ -40,7 +40,7 @@ static eg_status group_name(eg_groups *g)
         names = names || strcmp(g->runs[i]->start->name, g->runs[0]->start->name) != 0;
     for (eg_group *group = g->group; group < g->group + g->n; group++) {
         bool apart = *group->apart;
-        const eg_runlog *r = group->run[0];
+        const eg_run *r = group->run[0];
         group->title = eg_arena_text(&g->arena, "%s%s%s%s%s%s", names ? r->start->name : "",
                                      names ? " / " : "", r->start->label, apart ? " (" : "",
                                      group->apart, apart ? ")" : "");
@@ -63,7 +63,7 @@ static bool group_is_bound(const eg_start_event *s)
 eg_status eg_groups_make(eg_groups *g)
 {
     for (size_t i = 0; i < g->n_runs; i++) {
-        eg_runlog *r = g->runs[i];
+        eg_run *r = g->runs[i];
         if (i > 0 && group_same(g->runs[i - 1], r)) {
             if (g->runs[i - 1]->start->seed == r->start->seed)
                 return eg_fail(EG_EINVAL, "%s and %s are both seed %" PRId64 " of '%s'",
@@ -81,9 +81,9 @@ eg_status eg_groups_make(eg_groups *g)
 
 /* The run that others of its experiment and seed are held against; NULL if there is none, or
  * more than one, with other settings. */
-static const eg_runlog *group_reference(const eg_groups *g, const eg_runlog *of)
+static const eg_run *group_reference(const eg_groups *g, const eg_run *of)
 {
-    const eg_runlog *found = NULL;
+    const eg_run *found = NULL;
     for (size_t i = 0; i < g->n_runs; i++) {
         const eg_start_event *s = g->runs[i]->start;
         if (strcmp(s->label, "centralized") != 0 || strcmp(s->name, of->start->name) != 0 ||
@@ -97,9 +97,9 @@ static const eg_runlog *group_reference(const eg_groups *g, const eg_runlog *of)
 }
 
 /* Fills in the one value that takes two runs. */
-static eg_status group_regret(const eg_groups *g, eg_runlog *r)
+static eg_status group_regret(const eg_groups *g, eg_run *r)
 {
-    const eg_runlog *reference = group_reference(g, r);
+    const eg_run *reference = group_reference(g, r);
     eg_record *mine, *other;
     double regret;
     if (!reference || isnan(r->summary[EG_SUMMARY_aa]) ||
@@ -120,8 +120,8 @@ static eg_status group_regret(const eg_groups *g, eg_runlog *r)
 static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        eg_runlog *r;
-        EG_TRY(eg_runlog_load(dirs[i], &r));
+        eg_run *r;
+        EG_TRY(eg_run_load(dirs[i], &r));
         eg_groups_add(g, r);
     }
     for (size_t i = 0; i < g->n_published; i++)
@@ -172,7 +172,7 @@ void eg_groups_free(eg_groups *g)
     if (!g)
         return;
     for (size_t i = 0; i < g->n_runs; i++)
-        eg_runlog_free(g->runs[i]);
+        eg_run_free(g->runs[i]);
     free(g->runs);
     free(g->group);
     eg_arena_fini(&g->arena);
@@ -221,37 +221,37 @@ eg_spread eg_group_summary(const eg_group *g, eg_summary which)
     return group_spread(s);
 }
 
-const eg_runlog *eg_group_longest(const eg_group *g)
+const eg_run *eg_group_longest(const eg_group *g)
 {
-    const eg_runlog *longest = g->run[0];
+    const eg_run *longest = g->run[0];
     for (size_t i = 1; i < g->n; i++)
-        if (eg_runlog_last_round(g->run[i]) > eg_runlog_last_round(longest))
+        if (eg_run_last_round(g->run[i]) > eg_run_last_round(longest))
             longest = g->run[i];
     return longest;
 }
 
 bool eg_group_stopped(const eg_group *g)
 {
-    int64_t last = eg_runlog_last_round(eg_group_longest(g));
+    int64_t last = eg_run_last_round(eg_group_longest(g));
     bool any = false;
     for (size_t i = 0; i < g->n; i++)
-        any |= g->run[i]->log->stopped && eg_runlog_last_round(g->run[i]) < last;
+        any |= g->run[i]->log->stopped && eg_run_last_round(g->run[i]) < last;
     return any;
 }
 
 /* The row of a run's model after a round: that of a run which has stopped does not change any
  * more. */
-static const eg_runlog_row *group_row(const eg_runlog *r, int64_t round)
+static const eg_run_row *group_row(const eg_run *r, int64_t round)
 {
-    int64_t last = eg_runlog_last_round(r);
-    return eg_runlog_row_at(r, r->log->stopped && round > last ? last : round);
+    int64_t last = eg_run_last_round(r);
+    return eg_run_row_at(r, r->log->stopped && round > last ? last : round);
 }
 
 eg_spread eg_group_acc(const eg_group *g, int64_t round, int64_t task)
 {
     group_sum s = {0};
     for (size_t i = 0; i < g->n; i++) {
-        const eg_runlog_row *row = group_row(g->run[i], round);
+        const eg_run_row *row = group_row(g->run[i], round);
         if (row && task < g->run[i]->start->tasks)
             group_add(&s, task == EG_MEAN              ? row->mean
                           : task == EG_MEAN_IL         ? row->mean_il
@@ -274,7 +274,7 @@ eg_spread eg_group_met(const eg_group *g, int64_t round)
 {
     group_sum s = {0};
     for (size_t i = 0; i < g->n; i++) {
-        const eg_runlog *r = g->run[i];
+        const eg_run *r = g->run[i];
         int64_t last = r->n_met ? r->met[r->n_met - 1].round : -1;
         int64_t wanted = r->log->stopped && round > last ? last : round;
         for (size_t k = 0; k < r->n_met; k++)

@@ -47,14 +47,14 @@ typedef struct eg_group {
     /* Of a sweep, on samples held out of training: over the seeds that all of it have finished.
      */
     eg_spread validated;
-    bool bound;      /* a bound on what methods can reach, so that it competes with none */
-    eg_runlog **run; /* [n] by seed */
+    bool bound;   /* a bound on what methods can reach, so that it competes with none */
+    eg_run **run; /* [n] by seed */
     size_t n;
 } eg_group;
 
 typedef struct eg_groups {
-    eg_runlog **runs; /* [n_runs] by group */
-    eg_group *group;  /* [n] in order of appearance */
+    eg_run **runs;   /* [n_runs] by group */
+    eg_group *group; /* [n] in order of appearance */
     size_t n, n_runs;
     const eg_published *published; /* the caller's */
     size_t n_published;
@@ -65,7 +65,7 @@ typedef struct eg_groups {
 /* Groups put together run by run: room for n; a run, which is theirs from then on, behind the
  * others of its group; then what follows from all of them. Free them even if one fails. */
 eg_status eg_groups_new(size_t n, eg_groups **out);
-void eg_groups_add(eg_groups *g, eg_runlog *r);
+void eg_groups_add(eg_groups *g, eg_run *r);
 eg_status eg_groups_make(eg_groups *g);
 
 /* Loads n run folders, at least one, and groups them. */
@@ -82,7 +82,7 @@ eg_status eg_groups_between(eg_arena *a, const eg_group *one, const eg_group *ot
                             const char **keys, size_t *n);
 
 /* The run of a group that was evaluated last: others may have stopped before it. */
-const eg_runlog *eg_group_longest(const eg_group *g);
+const eg_run *eg_group_longest(const eg_group *g);
 
 /* Whether runs of the group stopped before its longest did. */
 bool eg_group_stopped(const eg_group *g);

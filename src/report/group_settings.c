@@ -78,7 +78,7 @@ static eg_status settings_of_node(settings *s, const char *path, const eg_yaml_n
 }
 
 /* A file that is missing or that cannot be read as YAML has no settings. */
-static eg_status settings_read(settings *s, const eg_runlog *r)
+static eg_status settings_read(settings *s, const eg_run *r)
 {
     eg_yaml *y;
     if (!r->config || eg_yaml_parse(r->dir, r->config, strlen(r->config), &y) != EG_OK)

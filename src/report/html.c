@@ -57,7 +57,7 @@ static void html_fact(eg_page *p, int64_t n, const char *one, const char *many)
 /* "fedavg · seeds 0, 1, 2 · 10 clients · ..." */
 static void html_facts(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_run *r = g->run[0];
     fprintf(p->f, "<p class=\"facts\"><b>");
     eg_html_text(p->f, r->method);
     fprintf(p->f, "</b> · %s", g->n == 1 ? "seed" : "seeds");
@@ -205,7 +205,7 @@ static void html_tiles(eg_page *p, const eg_group *g)
 
 static void html_settings(eg_page *p, const eg_group *g)
 {
-    const eg_runlog *r = g->run[0];
+    const eg_run *r = g->run[0];
     if (!r->config)
         return;
     fprintf(p->f, "<div class=\"card\"><h3>Settings</h3><details><summary>" EG_RUN_CONFIG

@@ -190,7 +190,7 @@ static void test_what_was_met_is_the_metric_of_every_round(void **state)
     run.local = true;
     write_runs(&run, 1, path, dirs);
     assert_ok(eg_groups_load(dirs, 1, NULL, 0, &g));
-    const eg_runlog *r = g->runs[0];
+    const eg_run *r = g->runs[0];
     assert_int_equal(r->n_met, 10);
     for (size_t i = 0; i < r->n_met; i++) {
         assert_int_equal(r->met[i].round, i + 1);

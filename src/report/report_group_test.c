@@ -228,7 +228,7 @@ static void test_regret_is_held_against_the_centralized_run_of_the_seed(void **s
     char *text;
     write_streams("centralized"); /* dirs: centralized 0, er 1, er 0, centralized 1 */
     assert_ok(eg_groups_load(dirs, 4, NULL, 0, &g));
-    const eg_runlog *er = g->group[1].run[0], *reference = g->group[0].run[0];
+    const eg_run *er = g->group[1].run[0], *reference = g->group[0].run[0];
     assert_string_equal(er->start->label, "er");
     assert_ok(eg_run_record(er->log, false, &mine));
     assert_ok(eg_run_record(reference->log, false, &other));

@@ -21,9 +21,9 @@ static const fixture plain = {.name = "demo",
 static void test_run_folder_is_read_whole(void **state)
 {
     (void)state;
-    eg_runlog *r;
+    eg_run *r;
     fixture_write(&plain, folder);
-    assert_ok(eg_runlog_load(folder, &r));
+    assert_ok(eg_run_load(folder, &r));
     assert_string_equal(r->start->label, "er");
     assert_string_equal(r->method, "er, fed-a-gem");
     assert_int_equal(r->log->n_round, 20);
@@ -46,9 +46,9 @@ static void test_run_folder_is_read_whole(void **state)
     assert_true(fall > 0.1 && fall < 0.6);
     assert_near(fall, r->summary[EG_SUMMARY_forgetting], 1e-12);
     assert_true(isnan(r->fall[3]));
-    assert_ptr_equal(eg_runlog_last(r), &r->row[20]);
-    assert_null(eg_runlog_row_at(r, 21));
-    eg_runlog_free(r);
+    assert_ptr_equal(eg_run_last(r), &r->row[20]);
+    assert_null(eg_run_row_at(r, 21));
+    eg_run_free(r);
 }
 
 static void test_without_a_server_clients_are_averaged(void **state)
@@ -56,13 +56,13 @@ static void test_without_a_server_clients_are_averaged(void **state)
     (void)state;
     fixture s = plain;
     s.local = true;
-    eg_runlog *r;
+    eg_run *r;
     fixture_write(&s, folder);
-    assert_ok(eg_runlog_load(folder, &r));
+    assert_ok(eg_run_load(folder, &r));
     assert_int_equal(r->log->n_eval, 21 * 8);
     assert_int_equal(r->n_row, 21);
     assert_near(r->row[20].acc[3], fixture_acc(&s, 20, 3), 1e-4);
-    eg_runlog_free(r);
+    eg_run_free(r);
 }
 
 static void test_unfinished_run_is_read_as_far_as_it_got(void **state)
@@ -70,14 +70,14 @@ static void test_unfinished_run_is_read_as_far_as_it_got(void **state)
     (void)state;
     fixture s = plain;
     s.unfinished = true;
-    eg_runlog *r;
+    eg_run *r;
     fixture_write(&s, folder);
-    assert_ok(eg_runlog_load(folder, &r)); /* its last line is cut short */
+    assert_ok(eg_run_load(folder, &r)); /* its last line is cut short */
     assert_false(r->finished);
     assert_int_equal(r->log->n_round, 10);
-    eg_runlog_free(r);
+    eg_run_free(r);
     files_write(folder, "summary.json", "{}", 2);
-    assert_fails(eg_runlog_load(folder, &r), EG_EFORMAT, "the line has no end");
+    assert_fails(eg_run_load(folder, &r), EG_EFORMAT, "the line has no end");
 }
 
 /* Clients' own models: what the page draws of each task, and what the summary says. */
@@ -92,7 +92,7 @@ static void test_page_and_summary_agree_on_personal_models(void **state)
                                     {{6, 3, 9}, {2, 7, 8}}};
     char path[512];
     eg_run_folder *f;
-    eg_runlog *r;
+    eg_run *r;
     snprintf(path, sizeof path, "%.480s/run", folder);
     assert_ok(eg_run_folder_new(path, "", &f));
     assert_ok(eg_run_write_start(f, &(eg_start_event){.name = "n",
@@ -117,7 +117,7 @@ static void test_page_and_summary_agree_on_personal_models(void **state)
     assert_ok(eg_run_write_end(f, &(eg_end_event){.seconds = 1}));
     assert_ok(eg_run_finish(f, "ab"));
     eg_run_folder_free(f);
-    assert_ok(eg_runlog_load(path, &r));
+    assert_ok(eg_run_load(path, &r));
     /* Client 0 falls 9 - 6 and 9 - 3, client 1 falls 9 - 2 and 5 - 7; the fall of the mean
      * accuracies would be 6.5 - 4 and 7 - 5. */
     assert_near(r->fall[0], (0.3 + 0.7) / 2, 1e-12);
@@ -130,7 +130,7 @@ static void test_page_and_summary_agree_on_personal_models(void **state)
         double value = runs_value(path, eg_summary_name((eg_summary)i));
         assert_true(value == r->summary[i] || (isnan(value) && isnan(r->summary[i])));
     }
-    eg_runlog_free(r);
+    eg_run_free(r);
 }
 
 static void test_every_metric_is_in_the_summary(void **state)

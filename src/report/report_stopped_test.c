@@ -38,7 +38,7 @@ static void test_a_seed_that_stopped_counts_with_its_last_row(void **state)
     assert_ptr_equal(eg_group_longest(er), er->run[1]);
     assert_true(eg_group_stopped(er));
     for (int i = 0; i < SEEDS; i++) {
-        last += eg_runlog_last(er->run[i])->acc[0] / SEEDS;
+        last += eg_run_last(er->run[i])->acc[0] / SEEDS;
         seventh += er->run[i]->row[i == 0 ? 5 : 7].acc[0] / SEEDS;
     }
     assert_int_equal(eg_group_acc(er, ROUNDS, 0).n, SEEDS);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static eg_status run_config(eg_runlog *r)
+static eg_status run_config(eg_run *r)
 {
     char path[EG_RUN_PATH];
     unsigned char *text;
@@ -27,7 +27,7 @@ static eg_status run_config(eg_runlog *r)
 }
 
 /* The settings may have been written by hand; what cannot be read says nothing. */
-static double run_scale(const eg_runlog *r)
+static double run_scale(const eg_run *r)
 {
     eg_yaml *y;
     double scale = 1;
@@ -42,7 +42,7 @@ static double run_scale(const eg_runlog *r)
     return scale > 0 && scale < 1 ? scale : 1;
 }
 
-static eg_status run_method(eg_runlog *r)
+static eg_status run_method(eg_run *r)
 {
     const char *all = "";
     for (size_t i = 0; i < r->start->n_method && all; i++)
@@ -51,7 +51,7 @@ static eg_status run_method(eg_runlog *r)
     return all ? EG_OK : EG_ENOMEM;
 }
 
-static eg_status run_load(eg_runlog *r, const char *dir)
+static eg_status run_load(eg_run *r, const char *dir)
 {
     r->dir = eg_arena_text(&r->arena, "%s", dir);
     if (!r->dir)
@@ -62,24 +62,24 @@ static eg_status run_load(eg_runlog *r, const char *dir)
     EG_TRY(run_method(r));
     EG_TRY(run_config(r));
     r->scale = run_scale(r);
-    return eg_runlog_rows(r);
+    return eg_run_rows(r);
 }
 
-eg_status eg_runlog_load(const char *dir, eg_runlog **out)
+eg_status eg_run_load(const char *dir, eg_run **out)
 {
-    eg_runlog *r = calloc(1, sizeof *r);
+    eg_run *r = calloc(1, sizeof *r);
     if (!r)
         return eg_fail(EG_ENOMEM, "%s: out of memory", dir);
     eg_status status = run_load(r, dir);
     if (status != EG_OK) {
-        eg_runlog_free(r);
+        eg_run_free(r);
         return status;
     }
     *out = r;
     return EG_OK;
 }
 
-void eg_runlog_free(eg_runlog *r)
+void eg_run_free(eg_run *r)
 {
     if (!r)
         return;

@@ -10,51 +10,51 @@
 
 /* The state of the model after a round: the server's accuracies, or without any the mean over
  * the clients'. */
-typedef struct eg_runlog_row {
+typedef struct eg_run_row {
     int64_t round, period;
     bool task_end;
     double *acc, *task_il; /* [tasks]; task_il may be NULL */
     double mean, mean_il;  /* over the tasks learned by this period */
     double validation;     /* likewise, on samples held out of training */
-} eg_runlog_row;
+} eg_run_row;
 
 /* Acc^t of a stream: on all that clients have met. */
-typedef struct eg_runlog_met {
+typedef struct eg_run_met {
     int64_t round;
     double acc;
-} eg_runlog_met;
+} eg_run_met;
 
-typedef struct eg_runlog {
+typedef struct eg_run {
     const char *dir, *method, *config; /* method is "der, fed-a-gem"; config may be NULL */
     double scale; /* the share of data and rounds it was run with; 1 if it is not known */
     eg_events *log;
     const eg_start_event *start;  /* the log's */
     bool finished;                /* eg_run_is_finished */
     double summary[EG_SUMMARY_N]; /* of an unfinished run: so far */
-    eg_runlog_row *row;           /* [n_row] by round, each round that was evaluated */
+    eg_run_row *row;              /* [n_row] by round, each round that was evaluated */
     size_t n_row;
-    eg_runlog_met *met; /* [n_met] by round; none unless clients meet a stream */
+    eg_run_met *met; /* [n_met] by round; none unless clients meet a stream */
     size_t n_met;
     double *fall; /* [tasks] eg_run_fall */
     eg_arena arena;
-} eg_runlog;
+} eg_run;
 
 /* Reads a run folder; its configuration may be missing. */
-eg_status eg_runlog_load(const char *dir, eg_runlog **out);
-void eg_runlog_free(eg_runlog *r); /* NULL is fine */
+eg_status eg_run_load(const char *dir, eg_run **out);
+void eg_run_free(eg_run *r); /* NULL is fine */
 
-/* Makes rows, falls and summary of the log; called by eg_runlog_load. */
-eg_status eg_runlog_rows(eg_runlog *r);
+/* Makes rows, falls and summary of the log; called by eg_run_load. */
+eg_status eg_run_rows(eg_run *r);
 
 /* The item of a round in a list [n] of items of so many bytes, by round, which they begin with;
  * NULL: there is none. */
-const void *eg_runlog_find(const void *items, size_t n, size_t size, int64_t round);
+const void *eg_run_find(const void *items, size_t n, size_t size, int64_t round);
 
 /* The last round that was evaluated; -1 without any. */
-int64_t eg_runlog_last_round(const eg_runlog *r);
+int64_t eg_run_last_round(const eg_run *r);
 
 /* The row of a round, NULL if it was not evaluated; the last task row, NULL without one. */
-const eg_runlog_row *eg_runlog_row_at(const eg_runlog *r, int64_t round);
-const eg_runlog_row *eg_runlog_last(const eg_runlog *r);
+const eg_run_row *eg_run_row_at(const eg_run *r, int64_t round);
+const eg_run_row *eg_run_last(const eg_run *r);
 
 #endif

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 /* The accuracies of a row of a record [tasks]; *any: whether one was measured. */
-static eg_status rows_accuracies(eg_runlog *r, const eg_record *record, int64_t row,
-                                 double **out, bool *any)
+static eg_status rows_accuracies(eg_run *r, const eg_record *record, int64_t row, double **out,
+                                 bool *any)
 {
     int64_t n = r->start->tasks;
     double a;
@@ -35,12 +35,12 @@ static double rows_mean(const eg_record *record, int64_t row)
     return record && eg_run_mean(record, row, &mean) ? mean : NAN;
 }
 
-static eg_status rows_add(eg_runlog *r, const eg_run_records *all, int64_t i)
+static eg_status rows_add(eg_run *r, const eg_run_records *all, int64_t i)
 {
     const eg_record *record = all->of[EG_RECORD_CLASS_IL],
                     *task_il = all->of[EG_RECORD_TASK_IL];
     int64_t period = eg_record_period(record, i);
-    eg_runlog_row row = {.round = eg_record_round(record, i), .period = period};
+    eg_run_row row = {.round = eg_record_round(record, i), .period = period};
     bool any, any_il = false;
     EG_TRY(rows_accuracies(r, record, i, &row.acc, &any));
     if (!any) /* the untrained model, where nobody looked at it */
@@ -57,7 +57,7 @@ static eg_status rows_add(eg_runlog *r, const eg_run_records *all, int64_t i)
 }
 
 /* What is known only at the end, as far as it can be told before. */
-static void rows_so_far(eg_runlog *r)
+static void rows_so_far(eg_run *r)
 {
     double seconds = 0;
     for (size_t i = 0; i < r->log->n_round; i++)
@@ -68,18 +68,18 @@ static void rows_so_far(eg_runlog *r)
     r->summary[EG_SUMMARY_acc_validation] = r->n_row ? r->row[r->n_row - 1].validation : NAN;
 }
 
-static eg_status rows_met(eg_runlog *r, const eg_record *record)
+static eg_status rows_met(eg_run *r, const eg_record *record)
 {
     int64_t n = eg_record_n_rows(record);
     double acc;
     r->met = eg_arena_alloc(&r->arena, (size_t)n * sizeof *r->met);
     for (int64_t i = 1; r->met && i < n; i++)
         if (eg_metric_acc_t_at(record, i, &acc))
-            r->met[r->n_met++] = (eg_runlog_met){eg_record_round(record, i), acc};
+            r->met[r->n_met++] = (eg_run_met){eg_record_round(record, i), acc};
     return r->met ? EG_OK : EG_ENOMEM;
 }
 
-static eg_status rows_make(eg_runlog *r, const eg_run_records *all)
+static eg_status rows_make(eg_run *r, const eg_run_records *all)
 {
     const eg_record *record = all->of[EG_RECORD_CLASS_IL];
     size_t n_rows = (size_t)eg_record_n_rows(record), n_tasks = (size_t)r->start->tasks;
@@ -99,7 +99,7 @@ static eg_status rows_make(eg_runlog *r, const eg_run_records *all)
     return EG_OK;
 }
 
-eg_status eg_runlog_rows(eg_runlog *r)
+eg_status eg_run_rows(eg_run *r)
 {
     eg_run_records all;
     EG_TRY(eg_run_records_init(&all, r->log));
@@ -108,7 +108,7 @@ eg_status eg_runlog_rows(eg_runlog *r)
     return status;
 }
 
-int64_t eg_runlog_last_round(const eg_runlog *r)
+int64_t eg_run_last_round(const eg_run *r)
 {
     return r->n_row ? r->row[r->n_row - 1].round : -1;
 }
@@ -119,17 +119,17 @@ static int rows_compare(const void *round, const void *item)
     return (*a > *b) - (*a < *b);
 }
 
-const void *eg_runlog_find(const void *items, size_t n, size_t size, int64_t round)
+const void *eg_run_find(const void *items, size_t n, size_t size, int64_t round)
 {
     return n ? bsearch(&round, items, n, size, rows_compare) : NULL;
 }
 
-const eg_runlog_row *eg_runlog_row_at(const eg_runlog *r, int64_t round)
+const eg_run_row *eg_run_row_at(const eg_run *r, int64_t round)
 {
-    return eg_runlog_find(r->row, r->n_row, sizeof *r->row, round);
+    return eg_run_find(r->row, r->n_row, sizeof *r->row, round);
 }
 
-const eg_runlog_row *eg_runlog_last(const eg_runlog *r)
+const eg_run_row *eg_run_last(const eg_run *r)
 {
     for (size_t i = r->n_row; i-- > 0;)
         if (r->row[i].task_end)

@@ -150,12 +150,12 @@ void eg_svg_close(eg_page *p)
     fprintf(p->f, "</svg>\n");
 }
 
-double eg_frame_x(const eg_frame *m, double x)
+double eg_svg_x(const eg_svg_frame *m, double x)
 {
     return m->left + (x - m->x0) / (m->x1 - m->x0) * (m->right - m->left);
 }
 
-double eg_frame_y(const eg_frame *m, double y)
+double eg_svg_y(const eg_svg_frame *m, double y)
 {
     return m->bottom - (y - m->y0) / (m->y1 - m->y0) * (m->bottom - m->top);
 }
@@ -169,7 +169,7 @@ double eg_svg_step(double span, int n)
     return parts > n * 2 ? step * 5 : parts > n ? step * 2 : step;
 }
 
-void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name)
+void eg_svg_numbers(eg_page *p, const eg_svg_frame *m, const char *name)
 {
     double step = fmax(1, eg_svg_step(fmax(m->x1 - m->x0, 1), 12));
     int first = (int)ceil(m->x0 / step), last = (int)floor(m->x1 / step + 1e-9);
@@ -177,18 +177,18 @@ void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name)
         fprintf(p->f,
                 "<path class=\"axis\" d=\"M%.1f %.1fv4\"/><text class=\"dim mid\" x=\"%.1f\" "
                 "y=\"%.1f\">%.0f</text>\n",
-                eg_frame_x(m, k * step), m->bottom, eg_frame_x(m, k * step), m->bottom + 18,
+                eg_svg_x(m, k * step), m->bottom, eg_svg_x(m, k * step), m->bottom + 18,
                 k * step);
     fprintf(p->f, "<text class=\"dim mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
             (m->left + m->right) / 2, m->bottom + 36, name);
 }
 
 /* The rounds of tasks [first, last] of n, as a piece of the band over a chart. */
-static void svg_task(eg_page *p, const eg_frame *m, const int64_t *end, size_t first,
+static void svg_task(eg_page *p, const eg_svg_frame *m, const int64_t *end, size_t first,
                      size_t last, eg_colour colour)
 {
     double begin = first ? (double)end[first - 1] : m->x0;
-    double left = eg_frame_x(m, begin), right = eg_frame_x(m, (double)end[last]);
+    double left = eg_svg_x(m, begin), right = eg_svg_x(m, (double)end[last]);
     double middle = (left + right) / 2, width = right - left;
     fprintf(p->f, "<g ");
     eg_svg_colour(p->f, colour);
@@ -205,7 +205,8 @@ static void svg_task(eg_page *p, const eg_frame *m, const int64_t *end, size_t f
     fprintf(p->f, "</g>");
 }
 
-void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks)
+void eg_svg_tasks(eg_page *p, const eg_svg_frame *m, const int64_t *end, size_t n,
+                  int64_t n_tasks)
 {
     size_t each = (size_t)eg_tasks_together((int64_t)n);
     for (size_t i = 0; i < n; i += each) {
@@ -213,7 +214,7 @@ void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, i
         svg_task(p, m, end, i, last, eg_colour_task((int64_t)i % n_tasks, n_tasks));
         if (each == 1 && (i + 1 < n || (double)end[i] < m->x1))
             fprintf(p->f, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>",
-                    eg_frame_x(m, (double)end[i]), m->top - 14, m->bottom);
+                    eg_svg_x(m, (double)end[i]), m->top - 14, m->bottom);
         fputc('\n', p->f);
     }
 }
@@ -267,7 +268,7 @@ static void svg_shortened(FILE *f, const char *text, double room)
     eg_html_text(f, text);
 }
 
-static void svg_label(FILE *f, const eg_frame *m, double edge, const eg_label *l, double y)
+static void svg_label(FILE *f, const eg_svg_frame *m, double edge, const eg_label *l, double y)
 {
     double x = m->right + eg_svg_label_width("", l->dash);
     fprintf(f, "<g ");
@@ -285,7 +286,7 @@ static void svg_label(FILE *f, const eg_frame *m, double edge, const eg_label *l
     fprintf(f, "</text></g>\n");
 }
 
-void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels, size_t n)
+void eg_svg_labels(eg_page *p, const eg_svg_frame *m, double edge, eg_label *labels, size_t n)
 {
     size_t room = (size_t)((m->bottom - m->top) / EG_LABEL_GAP) + 1, kept = 0;
     size_t stride = room > 0 ? (n + room - 1) / room : n;

@@ -50,12 +50,12 @@ void eg_svg_open(eg_page *p, const char *chart, double width, double height, con
 void eg_svg_close(eg_page *p);
 
 /* Where values are on a chart. */
-typedef struct eg_frame {
+typedef struct eg_svg_frame {
     double left, right, top, bottom; /* pixels */
     double x0, x1, y0, y1;           /* the values at left, right, bottom, top */
-} eg_frame;
-double eg_frame_x(const eg_frame *m, double x);
-double eg_frame_y(const eg_frame *m, double y);
+} eg_svg_frame;
+double eg_svg_x(const eg_svg_frame *m, double x);
+double eg_svg_y(const eg_svg_frame *m, double y);
 
 /* 1, 2 or 5 times a power of ten, so that a span has at most n steps. */
 double eg_svg_step(double span, int n);
@@ -66,18 +66,19 @@ void eg_show_unit(char out[32], eg_unit unit, double x); /* "68.3", "0.125", "3.
 
 /* Lets the frame span the values from low to high, up to round numbers; low above high: there
  * are none. */
-void eg_axis_fit(eg_frame *m, eg_unit unit, double low, double high);
+void eg_axis_fit(eg_svg_frame *m, eg_unit unit, double low, double high);
 
 /* The grid of that axis; whole numbers below, with their name. */
-void eg_svg_axis(eg_page *p, const eg_frame *m, eg_unit unit);
-void eg_svg_numbers(eg_page *p, const eg_frame *m, const char *name);
+void eg_svg_axis(eg_page *p, const eg_svg_frame *m, eg_unit unit);
+void eg_svg_numbers(eg_page *p, const eg_svg_frame *m, const char *name);
 
 /* The grid of bars that go right, from 0 to 100 %. */
-void eg_svg_shares(eg_page *p, const eg_frame *m);
+void eg_svg_shares(eg_page *p, const eg_svg_frame *m);
 
 /* Bands over the rounds of each task: its name and a line where it ends. end[i] is its last
  * round. */
-void eg_svg_tasks(eg_page *p, const eg_frame *m, const int64_t *end, size_t n, int64_t n_tasks);
+void eg_svg_tasks(eg_page *p, const eg_svg_frame *m, const int64_t *end, size_t n,
+                  int64_t n_tasks);
 
 /* The names of lines, written right of where they end and moved apart, up to an edge. */
 typedef struct eg_label {
@@ -87,7 +88,7 @@ typedef struct eg_label {
     bool strong;
     int dash; /* shown before the text, unless 0 */
 } eg_label;
-void eg_svg_labels(eg_page *p, const eg_frame *m, double edge, eg_label *labels, size_t n);
+void eg_svg_labels(eg_page *p, const eg_svg_frame *m, double edge, eg_label *labels, size_t n);
 
 enum { EG_LABEL_GAP = 15 }; /* pixels from a label to the next */
 

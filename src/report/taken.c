@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The last of a run; NULL: there is none. */
-static const eg_confusion_event *taken_last(const eg_runlog *r)
+static const eg_confusion_event *taken_last(const eg_run *r)
 {
     return r->log->n_confusion ? &r->log->confusion[r->log->n_confusion - 1] : NULL;
 }
