@@ -38,7 +38,10 @@ foreach(folder store log experiment pretrain client server)
 endforeach()
 eg_family(src/run/transport src/run/transport/list.inc)
 
-eg_folder(src/report)
+# What runs say: read, in tables, in charts, as a page, for other programs.
+foreach(folder runs table chart page export)
+  eg_folder(src/report/${folder})
+endforeach()
 
 eg_kernels(plain)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -11,7 +11,7 @@
 #include <engram/method.h>
 
 #include "io/file.h"
-#include "report/run.h"
+#include "report/runs/run.h"
 
 /* Published figures stand beside metrics that are known. */
 static void check_published(const eg_experiment_file *file)

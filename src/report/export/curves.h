@@ -1,0 +1,33 @@
+/* curves.h - the curves of a run as single values, for other programs.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_REPORT_CURVES_H
+#define EG_REPORT_CURVES_H
+
+#include "report/runs/run.h"
+
+#include <stdio.h>
+
+typedef struct eg_curve_value {
+    const char *tag; /* "loss", "accuracy/task_03", "note/drift" */
+    int64_t round;
+    double seconds; /* of rounds until then */
+    double value;   /* never NaN */
+} eg_curve_value;
+
+typedef struct eg_curves {
+    eg_curve_value *list; /* [n], by round */
+    size_t n, cap;
+    eg_arena arena; /* the tags */
+} eg_curves;
+
+/* All of a run's: of each round loss, seconds and bytes, of each evaluation the mean over the
+ * learned tasks and every task, and what the method noted, the mean over clients. */
+eg_status eg_curves_init(eg_curves *s, const eg_run *r);
+void eg_curves_fini(eg_curves *s);
+
+/* As TensorBoard's event file; as CSV. */
+eg_status eg_curves_tensorboard(const eg_curves *s, FILE *f);
+eg_status eg_curves_csv(const eg_curves *s, FILE *f);
+
+#endif

@@ -1,0 +1,456 @@
+/* html.c - a page about runs: numbers, charts, settings; nothing in it comes from elsewhere.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/chart/chart.h"
+#include "report/page/page.h"
+#include "report/runs/group.h"
+#include "report/table/table.h"
+
+#include "io/file.h"
+
+#include <engram/log.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The names of all experiments, each once: "demo, larger". */
+static void html_names(eg_page *p)
+{
+    const eg_groups *g = p->g;
+    for (size_t i = 0; i < g->n; i++) {
+        const char *name = g->group[i].run[0]->start->name;
+        bool said = false;
+        for (size_t k = 0; k < i; k++)
+            said |= strcmp(g->group[k].run[0]->start->name, name) == 0;
+        if (said)
+            continue;
+        fputs(i ? ", " : "", p->f);
+        eg_html_text(p->f, name);
+    }
+}
+
+static void html_head(eg_page *p)
+{
+    const eg_group *first = &p->g->group[0];
+    fprintf(p->f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                  "<title>");
+    html_names(p);
+    if (p->g->n == 1) {
+        fprintf(p->f, " – ");
+        eg_html_text(p->f, first->run[0]->start->label);
+    }
+    fprintf(p->f, " – engram</title>\n<style>\n");
+    for (const char *const *piece = eg_style; *piece; piece++)
+        fputs(*piece, p->f);
+    fprintf(p->f, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+static void html_fact(eg_page *p, int64_t n, const char *one, const char *many)
+{
+    fprintf(p->f, " · <b>%" PRId64 "</b> %s", n, n == 1 ? one : many);
+}
+
+/* "fedavg · seeds 0, 1, 2 · 10 clients · ..." */
+static void html_facts(eg_page *p, const eg_group *g)
+{
+    const eg_run *r = g->run[0];
+    fprintf(p->f, "<p class=\"facts\"><b>");
+    eg_html_text(p->f, r->method);
+    fprintf(p->f, "</b> · %s", g->n == 1 ? "seed" : "seeds");
+    for (size_t i = 0; i < g->n; i++)
+        fprintf(p->f, "%s %" PRId64, i ? "," : "", g->run[i]->start->seed);
+    html_fact(p, r->start->clients, "client", "clients");
+    html_fact(p, r->start->tasks, "task", "tasks");
+    html_fact(p, r->start->classes, "class", "classes");
+    html_fact(p, r->start->rounds, "round", "rounds");
+    fprintf(p->f, " · ");
+    eg_html_text(p->f, r->start->isa);
+    fprintf(p->f, "</p>\n");
+}
+
+static void html_unfinished(eg_page *p, const eg_group *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!g->run[i]->finished)
+            fprintf(p->f,
+                    "<p class=\"warn\">Seed %" PRId64 " is not finished: %zu of %" PRId64
+                    " rounds. Its numbers are those so far.</p>\n",
+                    g->run[i]->start->seed, g->run[i]->log->n_round, g->run[i]->start->rounds);
+}
+
+/* That runs are smaller than their experiment, and published figures are not of such. */
+static void html_scale(eg_page *p)
+{
+    char scale[64];
+    eg_show_scale(scale, p->g);
+    if (*scale)
+        fprintf(
+            p->f,
+            "<p class=\"warn\" data-warn=\"scale\"><strong>Run with %s</strong>: less data and "
+            "fewer rounds than the experiment has.%s</p>\n",
+            scale,
+            p->g->n_published ? " Published figures (*) are of all of it and not to be "
+                                "compared with these."
+                              : "");
+}
+
+/* "er: 38 uploads left out, 3 rounds skipped; first client 0 in round 2: ..." */
+static void html_losses(eg_page *p, const eg_group *g, bool named)
+{
+    char text[96];
+    eg_losses l = eg_group_losses(g);
+    if (!l.first)
+        return;
+    eg_show_losses(text, &l);
+    fprintf(p->f, "<p class=\"warn\" data-warn=\"losses\"><strong>");
+    if (named) {
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, ": ");
+    }
+    fprintf(p->f, "%s.</strong> The first: ", text);
+    if (l.first->client >= 0)
+        fprintf(p->f, "client %" PRId64 " in ", l.first->client);
+    fprintf(p->f, "round %" PRId64 ", ", l.first->round);
+    eg_html_text(p->f, l.first->why);
+    fprintf(p->f, "%s</p>\n",
+            named ? "." : ". The numbers are those of a model that learned without them.");
+}
+
+/* A number: the mean large, its deviation and unit beside, a note below. */
+static void html_tile(eg_page *p, const char *name, eg_summary which, eg_spread s,
+                      const char *unit, const char *note)
+{
+    char mean[32], sd[32];
+    eg_show_value(mean, which, s.mean);
+    eg_show_value(sd, which, s.sd);
+    fprintf(p->f, "<div class=\"tile\"><p>%s</p><strong>%s<span>", name, mean);
+    if (!isnan(s.sd))
+        fprintf(p->f, "± %s", sd);
+    fprintf(p->f, "%s%s</span></strong><p>%s</p></div>\n", isnan(s.sd) || !*unit ? "" : " ",
+            isnan(s.mean) ? "" : unit, note);
+}
+
+/* A change without its sign, which the word beside it tells. */
+static eg_spread html_unsigned(eg_spread s)
+{
+    s.mean = fabs(s.mean);
+    return s;
+}
+
+/* "19.7 points lost", and below it "backward transfer: 19.7 points lost". */
+static void html_forgetting(eg_page *p, const eg_group *g)
+{
+    char change[80], note[160] = "so far";
+    eg_spread lost = eg_group_summary(g, EG_SUMMARY_forgetting);
+    eg_spread gained = eg_group_summary(g, EG_SUMMARY_bwt);
+    if (g->run[0]->finished) {
+        eg_show_spread(change, EG_SUMMARY_bwt, html_unsigned(gained));
+        snprintf(note, sizeof note, "backward transfer: %s%s", change,
+                 isnan(gained.mean) ? ""
+                 : gained.mean < 0  ? " points lost"
+                                    : " points gained");
+    }
+    html_tile(p, "Forgetting", EG_SUMMARY_forgetting, html_unsigned(lost),
+              lost.mean < 0 ? "points gained" : "points lost", note);
+}
+
+/* "1.25 TFLOP", and below it what the server had to do; nothing where it was not counted. */
+static void html_work(eg_page *p, const eg_group *g)
+{
+    char flops[32], seconds[32], note[128];
+    eg_spread s = eg_group_summary(g, EG_SUMMARY_flops_clients);
+    if (s.n == 0)
+        return;
+    double server = eg_group_summary(g, EG_SUMMARY_flops_server).mean;
+    eg_show_flops(flops, server);
+    eg_show_seconds(seconds, eg_group_summary(g, EG_SUMMARY_server_seconds).mean);
+    snprintf(note, sizeof note, "the method on the server: %s%s%s", server > 0 ? flops : "",
+             server > 0 ? ", " : "", seconds);
+    s.sd = NAN;
+    html_tile(p, "Computed by clients", EG_SUMMARY_flops_clients, s, "", note);
+}
+
+static void html_tiles(eg_page *p, const eg_group *g)
+{
+    char a[80], b[80], note[200];
+    eg_spread up = eg_group_summary(g, EG_SUMMARY_bytes_up), s;
+    eg_spread down = eg_group_summary(g, EG_SUMMARY_bytes_down);
+    bool counted = eg_group_summary(g, EG_SUMMARY_flops_clients).n > 0;
+    fprintf(p->f, "<div class=\"tiles%s\">\n", counted ? " six" : "");
+    s = eg_group_summary(g, EG_SUMMARY_acc_task_il);
+    eg_show_spread(a, EG_SUMMARY_acc_task_il, s);
+    snprintf(note, sizeof note, s.n ? "%s %% if the task is known" : "mean over all tasks", a);
+    html_tile(p, g->run[0]->finished ? "Final accuracy" : "Accuracy so far",
+              EG_SUMMARY_acc_final, eg_group_summary(g, EG_SUMMARY_acc_final), "%", note);
+    html_forgetting(p, g);
+    html_tile(p, "Average accuracy", EG_SUMMARY_aia, eg_group_summary(g, EG_SUMMARY_aia), "%",
+              "mean over task ends");
+    eg_show_bytes(a, up.mean);
+    eg_show_bytes(b, down.mean);
+    snprintf(note, sizeof note, "%s up, %s down", a, b);
+    html_tile(p, "Sent", EG_SUMMARY_bytes_up, (eg_spread){up.mean + down.mean, NAN, up.n}, "",
+              note);
+    eg_show_bytes(a, eg_group_summary(g, EG_SUMMARY_peak_rss_bytes).mean);
+    snprintf(note, sizeof note, g->run[0]->finished ? "%s of memory" : "so far", a);
+    s = eg_group_summary(g, EG_SUMMARY_seconds);
+    s.sd = NAN;
+    html_tile(p, "Time", EG_SUMMARY_seconds, s, "", note);
+    html_work(p, g);
+    fprintf(p->f, "</div>\n");
+}
+
+static void html_settings(eg_page *p, const eg_group *g)
+{
+    const eg_run *r = g->run[0];
+    if (!r->config)
+        return;
+    fprintf(p->f, "<div class=\"card\"><h3>Settings</h3><details><summary>" EG_RUN_CONFIG
+                  ", as the run "
+                  "resolved it</summary><pre>");
+    eg_html_text(p->f, r->config);
+    fprintf(p->f, "</pre></details></div>\n");
+}
+
+static eg_status html_group(eg_page *p, const eg_group *g)
+{
+    html_unfinished(p, g);
+    html_losses(p, g, false);
+    html_tiles(p, g);
+    if (eg_group_longest(g)->n_row > 0)
+        EG_TRY(eg_chart_accuracy(p, g));
+    fprintf(p->f, "<div class=\"pair\">\n");
+    EG_TRY(eg_chart_matrix(p, g));
+    eg_chart_forgetting(p, g);
+    fprintf(p->f, "</div>\n");
+    EG_TRY(eg_chart_classes(p, g));
+    EG_TRY(eg_chart_sheets(p, g));
+    EG_TRY(eg_chart_met(p, g, 1));
+    EG_TRY(eg_chart_each(p, g));
+    EG_TRY(eg_chart_rounds(p, g));
+    EG_TRY(eg_chart_notes(p, g));
+    EG_TRY(eg_chart_clients(p, g));
+    fprintf(p->f, "<div class=\"pair\">\n");
+    EG_TRY(eg_chart_bytes(p, g));
+    fprintf(p->f, "</div>\n");
+    html_settings(p, g);
+    return EG_OK;
+}
+
+static void html_value(eg_page *p, const eg_group *g, const eg_column *c)
+{
+    char text[80];
+    eg_spread s = eg_group_summary(g, c->which);
+    const eg_published *paper = eg_groups_published(p->g, g, c->which);
+    bool brief =
+        c->better == 0; /* the deviation of bytes and time matters less than the room */
+    eg_show_spread(text, c->which, s);
+    if (brief)
+        fprintf(p->f, "<td title=\"%s\"", text);
+    else
+        fprintf(p->f, "<td%s", eg_group_is_best(p->g, g, c) ? " class=\"best\"" : "");
+    if (c->which == EG_SUMMARY_acc_final && s.n > 0)
+        fprintf(p->f,
+                " style=\"background:linear-gradient(90deg,var(--tint) %.1f%%,transparent 0)\"",
+                s.mean * 100);
+    if (brief)
+        eg_show_value(text, c->which, s.mean);
+    fprintf(p->f, ">%s", text);
+    if (paper) {
+        eg_show_spread(text, c->which, (eg_spread){paper->mean, paper->sd, 1});
+        fprintf(p->f,
+                g->run[0]->scale < 1 ? "<small class=\"far\">published* %s</small>"
+                                     : "<small>published %s</small>",
+                text);
+    }
+    fprintf(p->f, "</td>");
+}
+
+/* How a group differs from the one that it is held against. */
+static void html_difference(eg_page *p, const eg_group *g, const eg_against *against)
+{
+    char difference[96], chance[32];
+    eg_against_show(against, p->g, g, difference, chance);
+    fprintf(p->f, "<td>%s</td><td>%s%s</td>", difference, *chance == '<' ? "&lt;" : "",
+            chance + (*chance == '<'));
+}
+
+/* The mark of a label: its colour, and its dashes if lines of this colour have some. */
+static void html_chip(eg_page *p, size_t i)
+{
+    fprintf(p->f, "<span ");
+    eg_svg_colour(p->f, eg_colour_label(i));
+    fprintf(p->f, "><span class=\"chip dash%d\"></span></span>", eg_dash_label(i));
+}
+
+static void html_table_head(eg_page *p, const eg_against *against)
+{
+    fprintf(p->f, "<thead><tr><th>label</th><th>seeds</th>");
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+        if (eg_column_used(p->g, c))
+            fprintf(p->f, "<th title=\"%s\">%s</th>", c->help, c->heading);
+        if (against->words && c->which == against->which)
+            fprintf(p->f, "<th>difference</th><th>p</th>");
+    }
+    fprintf(p->f, "</tr></thead>");
+}
+
+/* What is to be said below the table. */
+static eg_status html_notes(eg_page *p, const eg_against *against)
+{
+    size_t n = 0;
+    const char **notes = eg_arena_alloc(&p->arena, (p->g->n + 2) * sizeof *notes);
+    EG_TRY(notes ? EG_OK : EG_ENOMEM);
+    if (against->words && !(notes[n++] = eg_against_note(&p->arena, against)))
+        return EG_ENOMEM;
+    EG_TRY(eg_groups_sweep_notes(&p->arena, p->g, notes, &n));
+    for (size_t i = 0; i < n; i++) {
+        fprintf(p->f, "<p class=\"where\">");
+        eg_html_text(p->f, notes[i]);
+        fprintf(p->f, "</p>");
+    }
+    return EG_OK;
+}
+
+static eg_status html_table(eg_page *p)
+{
+    eg_against against;
+    EG_TRY(eg_groups_against(&p->arena, p->g, p->how, &against));
+    fprintf(p->f, "<div class=\"card scroll\">");
+    eg_html_hint(p->f, "The table");
+    fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");
+    html_table_head(p, &against);
+    fprintf(p->f, "<tbody>\n");
+    for (size_t i = 0; i < p->g->n; i++) {
+        const eg_group *g = p->order[i];
+        fprintf(p->f, "<tr><th>");
+        html_chip(p, (size_t)(g - p->g->group));
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, "%s</th><td>%zu</td>", g->bound ? " <small>a bound</small>" : "", g->n);
+        for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+            if (eg_column_used(p->g, c))
+                html_value(p, g, c);
+            if (against.words && c->which == against.which)
+                html_difference(p, g, &against);
+        }
+        fprintf(p->f, "</tr>\n");
+    }
+    fprintf(p->f, "</tbody></table>");
+    EG_TRY(html_notes(p, &against));
+    fprintf(p->f, "</div>\n");
+    return EG_OK;
+}
+
+static void html_nav(eg_page *p)
+{
+    fprintf(p->f, "<nav>");
+    for (size_t i = 0; i < p->g->n; i++) {
+        fprintf(p->f, "<a href=\"#g%zu\">", i);
+        html_chip(p, i);
+        eg_html_text(p->f, p->g->group[i].title);
+        fprintf(p->f, "</a>");
+    }
+    fprintf(p->f, "</nav>\n");
+}
+
+static eg_status html_comparison(eg_page *p)
+{
+    fprintf(p->f,
+            "<p class=\"facts\"><b>%zu</b> configurations · <b>%zu</b> runs · mean ± standard "
+            "deviation "
+            "over seeds</p>\n",
+            p->g->n, p->g->n_runs);
+    html_nav(p);
+    html_scale(p);
+    for (size_t i = 0; i < p->g->n; i++)
+        html_losses(p, &p->g->group[i], true);
+    EG_TRY(html_table(p));
+    EG_TRY(eg_chart_compare(p));
+    EG_TRY(eg_chart_met(p, p->g->group, p->g->n));
+    EG_TRY(eg_chart_final(p));
+    EG_TRY(eg_chart_losses(p));
+    for (size_t i = 0; i < p->g->n; i++) {
+        const eg_group *g = &p->g->group[i];
+        fprintf(p->f, "<section id=\"g%zu\"><h2>", i);
+        html_chip(p, i);
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, "</h2>\n");
+        html_facts(p, g);
+        EG_TRY(html_group(p, g));
+        fprintf(p->f, "</section>\n");
+    }
+    return EG_OK;
+}
+
+static void html_foot(eg_page *p)
+{
+    fprintf(p->f, "<footer>From ");
+    for (size_t i = 0; i < p->g->n_runs && i < 20; i++) {
+        fprintf(p->f, "%s", i ? ", " : "");
+        eg_html_text(p->f, p->g->runs[i]->dir);
+    }
+    fprintf(p->f, "%s. Made by engram %s%s%s.</footer>\n</main>\n<script>\n%s</script>\n",
+            p->g->n_runs > 20 ? ", ..." : "", eg_version(), *eg_commit() ? ", commit " : "",
+            eg_commit(), eg_script);
+    fprintf(p->f, "</body>\n</html>\n");
+}
+
+static eg_status html_page(eg_page *p)
+{
+    const eg_group *first = &p->g->group[0];
+    html_head(p);
+    fprintf(p->f, "<p class=\"brand\">engram %s</p>\n<h1>", p->g->n > 1 ? "comparison" : "run");
+    html_names(p);
+    if (p->g->n == 1) {
+        fprintf(p->f, ": ");
+        eg_html_text(p->f, first->run[0]->start->label);
+    }
+    fprintf(p->f, "</h1>\n");
+    if (p->g->n > 1) {
+        EG_TRY(html_comparison(p));
+    } else {
+        html_facts(p, first);
+        html_scale(p);
+        if (p->g->n_published > 0 || first->n > 1)
+            EG_TRY(html_table(p));
+        EG_TRY(html_group(p, first));
+    }
+    html_foot(p);
+    return EG_OK;
+}
+
+static eg_status html_write(eg_groups *g, const eg_compare_how *how, const char *out_path)
+{
+    char *text = NULL;
+    size_t n = 0;
+    const eg_group **order;
+    EG_TRY(eg_grid_sort(g, how->sort, &order));
+    eg_page p = {.g = g, .how = how, .order = order, .f = open_memstream(&text, &n)};
+    if (!p.f)
+        return eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
+    eg_status status = html_page(&p);
+    bool bad = ferror(p.f) != 0;
+    if ((fclose(p.f) != 0 || bad) && status == EG_OK)
+        status = eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
+    if (status == EG_OK)
+        status = eg_file_write(out_path, &(eg_bytes){text, n}, 1);
+    free(text);
+    eg_arena_fini(&p.arena);
+    return status;
+}
+
+eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
+                          size_t n_published, const eg_compare_how *how, const char *out_path)
+{
+    static const eg_compare_how usual = {0};
+    eg_groups *g;
+    how = how ? how : &usual;
+    EG_TRY(eg_compare_check(how));
+    EG_TRY(eg_groups_load(run_dirs, n, published, n_published, &g));
+    g->columns = how->columns;
+    eg_status status = html_write(g, how, out_path);
+    eg_groups_free(g);
+    return status;
+}

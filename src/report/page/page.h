@@ -1,0 +1,13 @@
+/* page.h - how a page looks, and what it can do.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_REPORT_PAGE_H
+#define EG_REPORT_PAGE_H
+
+/* CSS for light and dark screens and for paper, in pieces, ended by NULL. */
+extern const char *const eg_style[];
+
+/* The page's script, which lets charts be saved. */
+extern const char eg_script[];
+
+#endif

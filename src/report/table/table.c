@@ -1,0 +1,399 @@
+/* table.c - several runs as one table: its cells, in the order that is wanted.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "report/table/table.h"
+
+#include "base/base.h"
+#include "report/runs/group.h"
+
+#include <engram/log.h>
+#include <engram/opt.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_LABEL = 40, TABLE_LABEL_LEAST = 12 }; /* characters of a short label */
+
+static bool table_has_published(const eg_groups *g, const eg_column *c)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (eg_groups_published(g, &g->group[i], c->which))
+            return true;
+    return false;
+}
+
+eg_status eg_grid_set(eg_groups *g, eg_grid *t, size_t row, size_t column, const char *text,
+                      eg_cell_style style)
+{
+    char *copy = eg_arena_text(&g->arena, "%s", text);
+    t->cell[row * t->columns + column] = (eg_cell){copy, style};
+    return copy ? EG_OK : EG_ENOMEM;
+}
+
+/* A long label loses its middle, for labels are told apart by how they begin and end. What
+ * tells groups of one label apart stays. */
+eg_status eg_grid_label(eg_groups *g, eg_grid *t, size_t row, bool brief)
+{
+    const eg_group *of = t->of[row];
+    size_t apart = *of->apart ? strlen(of->apart) + strlen(" ()") : 0;
+    const char *tail = of->base + strlen(of->base) - apart;
+    size_t wide = eg_show_length(tail), n = eg_show_length(of->base) - wide;
+    size_t room =
+        wide + TABLE_LABEL_LEAST < TABLE_LABEL ? TABLE_LABEL - wide : TABLE_LABEL_LEAST;
+    if (!brief || n <= room)
+        return eg_grid_set(g, t, row, 0, of->base, EG_CELL_PLAIN);
+    size_t begin = eg_show_begin(of->base, room / 2);
+    size_t end = eg_show_begin(of->base, n - (room - 1) / 2);
+    char *text = eg_arena_text(&g->arena, "%.*s…%s", (int)begin, of->base, of->base + end);
+    return text ? eg_grid_set(g, t, row, 0, text, EG_CELL_PLAIN) : EG_ENOMEM;
+}
+
+static eg_status table_column(eg_groups *g, eg_grid *t, size_t k, const eg_column *c)
+{
+    char text[80];
+    t->weight[k] = c->weight;
+    EG_TRY(eg_grid_set(g, t, 0, k, c->heading, EG_CELL_PLAIN));
+    for (size_t i = 1; i < t->rows; i++) {
+        bool best = eg_group_is_best(g, t->of[i], c);
+        eg_show_spread(text, c->which, eg_group_summary(t->of[i], c->which));
+        EG_TRY(eg_grid_set(g, t, i, k, text, best ? EG_CELL_BEST : EG_CELL_PLAIN));
+    }
+    return EG_OK;
+}
+
+/* A star leads to the note that these figures are of larger runs. */
+static eg_status table_published(eg_groups *g, eg_grid *t, size_t k, const eg_column *c)
+{
+    char text[80], scale[64];
+    eg_show_scale(scale, g);
+    t->weight[k] = c->weight;
+    EG_TRY(eg_grid_set(g, t, 0, k, *scale ? EG_GRID_STARRED : "published", EG_CELL_PUBLISHED));
+    for (size_t i = 1; i < t->rows; i++) {
+        const eg_published *p = eg_groups_published(g, t->of[i], c->which);
+        eg_show_spread(text, c->which, (eg_spread){p ? p->mean : NAN, p ? p->sd : NAN, 1});
+        EG_TRY(eg_grid_set(g, t, i, k, text, EG_CELL_PUBLISHED));
+    }
+    return EG_OK;
+}
+
+/* How the others differ from the one they are held against, in the value of column c. */
+static eg_status table_difference(eg_groups *g, eg_grid *t, size_t k, const eg_column *c)
+{
+    char difference[96], p[32];
+    t->weight[k] = t->weight[k + 1] = c->weight - 1;
+    EG_TRY(eg_grid_set(g, t, 0, k, "difference", EG_CELL_PLAIN));
+    EG_TRY(eg_grid_set(g, t, 0, k + 1, "p", EG_CELL_PLAIN));
+    for (size_t i = 1; i < t->rows; i++) {
+        eg_against_show(&t->against, g, t->of[i], difference, p);
+        EG_TRY(eg_grid_set(g, t, i, k, difference, EG_CELL_PLAIN));
+        EG_TRY(eg_grid_set(g, t, i, k + 1, p, EG_CELL_PLAIN));
+    }
+    return EG_OK;
+}
+
+eg_status eg_grid_alloc(eg_groups *g, size_t rows, size_t columns, eg_grid *t)
+{
+    *t = (eg_grid){.rows = rows, .columns = columns};
+    t->cell = eg_arena_alloc(&g->arena, rows * columns * sizeof *t->cell);
+    t->weight = eg_arena_alloc(&g->arena, columns * sizeof *t->weight);
+    t->of = eg_arena_alloc(&g->arena, rows * sizeof *t->of);
+    return t->cell && t->weight && t->of ? EG_OK : EG_ENOMEM;
+}
+
+static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, size_t n_swept,
+                             eg_grid *t)
+{
+    const eg_group **order;
+    eg_against against;
+    size_t columns = 2 + n_swept;
+    EG_TRY(eg_grid_sort(g, how->sort, &order));
+    EG_TRY(eg_groups_against(&g->arena, g, how, &against));
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+        columns += eg_column_used(g, c) ? 1U : 0U;
+        columns += table_has_published(g, c) ? 1U : 0U;
+        columns += against.words && c->which == against.which ? 2U : 0U;
+    }
+    EG_TRY(eg_grid_alloc(g, g->n + 1, columns, t));
+    t->against = against;
+    memcpy(t->of + 1, order, g->n * sizeof *order);
+    return EG_OK;
+}
+
+/* What a row is of: its label, the values of a sweep, how many seeds. */
+static eg_status table_heads(eg_groups *g, eg_grid *t, const char *const *keys, size_t n_keys,
+                             bool brief)
+{
+    EG_TRY(eg_grid_set(g, t, 0, 0, "label", EG_CELL_PLAIN));
+    EG_TRY(eg_grid_set(g, t, 0, n_keys + 1, "seeds", EG_CELL_PLAIN));
+    t->weight[0] = EG_GRID_ALWAYS;
+    for (size_t k = 0; k < n_keys; k++) {
+        t->weight[k + 1] = EG_GRID_ALWAYS;
+        EG_TRY(eg_grid_set(g, t, 0, k + 1, keys[k], EG_CELL_PLAIN));
+    }
+    for (size_t i = 1; i < t->rows; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%zu", t->of[i]->n);
+        EG_TRY(eg_grid_label(g, t, i, brief));
+        EG_TRY(eg_grid_set(g, t, i, n_keys + 1, text, EG_CELL_PLAIN));
+        for (size_t k = 0; k < n_keys; k++) {
+            const char *value = eg_group_swept(t->of[i], keys[k]);
+            EG_TRY(eg_grid_set(g, t, i, k + 1, value ? value : "–", EG_CELL_PLAIN));
+        }
+    }
+    return EG_OK;
+}
+
+eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *t)
+{
+    const char **keys;
+    size_t n_keys;
+    EG_TRY(eg_groups_swept_keys(&g->arena, g, &keys, &n_keys));
+    EG_TRY(table_alloc(g, how, n_keys, t));
+    EG_TRY(table_heads(g, t, keys, n_keys, how->form == EG_COMPARE_TEXT));
+    size_t k = 2 + n_keys;
+    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+        if (!eg_column_used(g, c))
+            continue;
+        EG_TRY(table_column(g, t, k++, c));
+        if (table_has_published(g, c))
+            EG_TRY(table_published(g, t, k++, c));
+        if (t->against.words && c->which == t->against.which) {
+            EG_TRY(table_difference(g, t, k, c));
+            k += 2;
+        }
+    }
+    return EG_OK;
+}
+
+/* A group's place among the others: less comes first, NaN last. */
+static double table_key(const eg_group *g, eg_summary which, bool seeds)
+{
+    const eg_column *c = which < EG_SUMMARY_N ? eg_column_find(eg_summary_name(which)) : NULL;
+    double value = seeds ? -(double)g->n : eg_group_summary(g, which).mean;
+    return c && c->better > 0 ? -value : value;
+}
+
+static bool table_before(const eg_group *a, const eg_group *b, const char *sort)
+{
+    eg_summary which = eg_summary_find(sort);
+    bool seeds = strcmp(sort, "seeds") == 0;
+    if (strcmp(sort, "label") == 0)
+        return strcmp(a->title, b->title) < 0;
+    double x = table_key(a, which, seeds), y = table_key(b, which, seeds);
+    return x < y || (isnan(y) && !isnan(x));
+}
+
+/* The names as they are in summary.json; a dash may stand for an underscore. */
+static eg_status table_sort_name(const char *sort, const char **out)
+{
+    static const char *const more[] = {"label", "seeds"};
+    for (int i = 0; i < EG_SUMMARY_N; i++)
+        if (eg_name_equal(eg_summary_name((eg_summary)i), sort)) {
+            *out = eg_summary_name((eg_summary)i);
+            return EG_OK;
+        }
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (strcmp(more[i], sort) == 0) {
+            *out = more[i];
+            return EG_OK;
+        }
+    return eg_fail(EG_EINVAL,
+                   "there is no column '%s' to sort by; there are label, seeds and the values "
+                   "of " EG_RUN_SUMMARY ": acc_final, forgetting, seconds, ...",
+                   sort);
+}
+
+eg_status eg_grid_sort(eg_groups *g, const char *sort, const eg_group ***out)
+{
+    const eg_group **order = eg_arena_alloc(&g->arena, g->n * sizeof *order);
+    if (!order)
+        return EG_ENOMEM;
+    *out = order;
+    if (sort)
+        EG_TRY(table_sort_name(sort, &sort));
+    for (size_t i = 0; i < g->n; i++) { /* by insertion: equal ones stay in order */
+        size_t at = i;
+        for (; sort && at > 0 && table_before(&g->group[i], order[at - 1], sort); at--)
+            order[at] = order[at - 1];
+        order[at] = &g->group[i];
+    }
+    return EG_OK;
+}
+
+/* Every name of a list is that of a column. */
+static eg_status table_check_columns(const char *list)
+{
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        char *name = strndup(list, n);
+        bool known = false;
+        for (const eg_column *c = eg_columns; name && c < eg_columns + eg_n_columns; c++)
+            known |= eg_column_listed(name, c);
+        eg_status s =
+            known ? EG_OK
+                  : eg_fail(EG_EINVAL,
+                            "there is no column '%s' to show; there are acc_seen, client_mean, "
+                            "fwt, flops_clients, flops_server, server_seconds, ...",
+                            name ? name : "");
+        free(name);
+        EG_TRY(s);
+    }
+    return EG_OK;
+}
+
+eg_status eg_compare_check(const eg_compare_how *how)
+{
+    const char *name;
+    if (how->columns)
+        EG_TRY(table_check_columns(how->columns));
+    return how->sort ? table_sort_name(how->sort, &name) : EG_OK;
+}
+
+/* What the scale is, and that published figures, which have a star then, are of the whole
+ * experiment. */
+static eg_status table_scale_note(eg_groups *g, const eg_grid *t, const char **out)
+{
+    char scale[64];
+    bool star = false;
+    for (size_t k = 0; k < t->columns; k++)
+        star |= strcmp(t->cell[k].text, EG_GRID_STARRED) == 0;
+    eg_show_scale(scale, g);
+    *out = NULL;
+    if (!*scale)
+        return EG_OK;
+    *out = eg_arena_text(
+        &g->arena, "%s%s: less data and fewer rounds than the experiment has%s",
+        star ? "* " : "", scale, star ? "; published figures are of all of it" : "");
+    return *out ? EG_OK : EG_ENOMEM;
+}
+
+/* How many logs have no checksums, so that damage to them would not show. */
+static eg_status table_bare_note(eg_groups *g, const char **out)
+{
+    size_t bare = 0;
+    for (size_t i = 0; i < g->n_runs; i++)
+        bare += g->runs[i]->log->seal.bare;
+    *out = NULL;
+    if (bare == 0)
+        return EG_OK;
+    *out = eg_arena_text(&g->arena,
+                         "%zu of %zu logs, of an older program, %s no checksums: damage to "
+                         "them would not show",
+                         bare, g->n_runs, bare == 1 ? "has" : "have");
+    return *out ? EG_OK : EG_ENOMEM;
+}
+
+/* How many runs are not what an unbroken one would be, to the bit. */
+static eg_status table_forced_note(eg_groups *g, const char **out)
+{
+    size_t forced = 0;
+    for (size_t i = 0; i < g->n_runs; i++)
+        forced += g->runs[i]->log->n_forced > 0;
+    *out = NULL;
+    if (forced == 0)
+        return EG_OK;
+    *out = eg_arena_text(&g->arena,
+                         "%zu of %zu runs went on by force with other data or another "
+                         "program: bits may differ",
+                         forced, g->n_runs);
+    return *out ? EG_OK : EG_ENOMEM;
+}
+
+eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n)
+{
+    const char **notes = eg_arena_alloc(&g->arena, (2 * g->n + 5) * sizeof *notes);
+    *out = notes;
+    *n = 0;
+    if (!notes)
+        return EG_ENOMEM;
+    EG_TRY(table_scale_note(g, t, &notes[0]));
+    *n = notes[0] != NULL;
+    EG_TRY(table_bare_note(g, &notes[*n]));
+    *n += notes[*n] != NULL;
+    EG_TRY(table_forced_note(g, &notes[*n]));
+    *n += notes[*n] != NULL;
+    if (t->against.words && !(notes[(*n)++] = eg_against_note(&g->arena, &t->against)))
+        return EG_ENOMEM;
+    EG_TRY(eg_groups_sweep_notes(&g->arena, g, notes, n));
+    for (size_t i = 1; i < t->rows; i++) {
+        char text[96];
+        if (t->of[i] == t->of[i - 1]) /* rows of one group say it once */
+            continue;
+        eg_losses l = eg_group_losses(t->of[i]);
+        if (!l.first)
+            continue;
+        eg_show_losses(text, &l);
+        notes[*n] = eg_arena_text(&g->arena, "%s: %s", t->of[i]->title, text);
+        if (!notes[(*n)++])
+            return EG_ENOMEM;
+    }
+    return EG_OK;
+}
+
+/* For programs. */
+static eg_status table_data(eg_groups *g, const eg_compare_how *how, FILE *f)
+{
+    const eg_group **order;
+    eg_against against;
+    bool json = how->form == EG_COMPARE_JSON;
+    EG_TRY(eg_grid_sort(g, how->sort, &order));
+    EG_TRY(eg_groups_against(&g->arena, g, how, &against));
+    if (json)
+        return how->published ? eg_grid_json_published(f, g, order)
+                              : eg_grid_json(f, g, order, &against);
+    if (how->published)
+        return eg_grid_csv_published(f, g, order);
+    eg_grid_csv(f, g, order, &against);
+    return EG_OK;
+}
+
+static eg_status table_print(eg_groups *g, const eg_compare_how *how, FILE *f)
+{
+    eg_grid t;
+    if (how->published && g->n_published == 0)
+        return eg_fail(EG_ENOENT, "the file gives no published figures");
+    if (how->form == EG_COMPARE_JSON || how->form == EG_COMPARE_CSV)
+        return table_data(g, how, f);
+    EG_TRY(how->published ? eg_grid_fill_published(g, how, &t) : eg_grid_fill(g, how, &t));
+    if (how->form == EG_COMPARE_MARKDOWN)
+        return eg_grid_markdown(f, g, &t);
+    return how->form == EG_COMPARE_LATEX ? eg_grid_latex(f, g, &t)
+                                         : eg_grid_text(f, g, &t, how);
+}
+
+static eg_status table_printed(eg_groups *g, const eg_compare_how *how, char **out)
+{
+    size_t n;
+    FILE *f = open_memstream(out, &n);
+    if (!f)
+        return eg_fail(EG_ENOMEM, "the table is larger than memory");
+    eg_status status = table_print(g, how, f);
+    bool bad = ferror(f) != 0;
+    if ((fclose(f) != 0 || bad) && status == EG_OK)
+        status = eg_fail(EG_ENOMEM, "the table is larger than memory");
+    if (status != EG_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
+                           size_t n_published, const eg_compare_how *how, char **out)
+{
+    eg_groups *g;
+    *out = NULL;
+    EG_TRY(eg_compare_check(how));
+    EG_TRY(eg_groups_load(run_dirs, n, published, n_published, &g));
+    g->columns = how->columns;
+    eg_status status = EG_OK;
+    for (size_t i = 0; i < g->n_runs && status == EG_OK; i++)
+        if (!g->runs[i]->finished)
+            status = eg_fail(EG_ENOENT, "%s has no " EG_RUN_SUMMARY ": the run is not finished",
+                             g->runs[i]->dir);
+    if (status == EG_OK)
+        status = table_printed(g, how, out);
+    eg_groups_free(g);
+    return status;
+}
