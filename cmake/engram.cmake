@@ -2,13 +2,15 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg
                   libmicrohttpd libcurl)
+pkg_check_modules(LAPACK REQUIRED openblas lapacke) # headers alone: io/lapack.c opens it
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C) # only to tell oneDNN to stay on one thread
 
 add_library(engram STATIC)
 set_target_properties(engram PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(engram PUBLIC include PRIVATE src)
-target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C dnnl m)
+target_include_directories(engram SYSTEM PRIVATE ${LAPACK_INCLUDE_DIRS})
+target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C dnnl m ${CMAKE_DL_LIBS})
 
 eg_folder(src/base)
 eg_folder(src/io)

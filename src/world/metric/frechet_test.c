@@ -1,36 +1,10 @@
-/* frechet_test.c - eigenvalues, and distances worked out by hand.
+/* frechet_test.c - distances worked out by hand.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "test.h"
 
-#include "world/metric/eigen.h"
-
 #include <engram/metric.h>
 #include <engram/rng.h>
-
-enum { DIM = 12 };
-
-static void test_eigenvalues_and_vectors_rebuild_the_matrix(void **state)
-{
-    (void)state;
-    static double a[DIM * DIM], d[DIM * DIM], v[DIM * DIM];
-    eg_rng rng = eg_rng_at(1, 0, 0, EG_FOR_TEST);
-    for (int i = 0; i < DIM; i++)
-        for (int j = 0; j <= i; j++)
-            a[i * DIM + j] = a[j * DIM + i] = eg_rng_normal(&rng);
-    memcpy(d, a, sizeof a);
-    eg_eigen(DIM, d, v);
-    for (int i = 0; i < DIM; i++)
-        for (int j = 0; j < DIM; j++) {
-            double sum = 0, dot = 0;
-            for (int k = 0; k < DIM; k++) {
-                sum += v[k * DIM + i] * d[k * DIM + k] * v[k * DIM + j];
-                dot += v[i * DIM + k] * v[j * DIM + k];
-            }
-            assert_near(sum, a[i * DIM + j], 1e-12);
-            assert_near(dot, i == j, 1e-12);
-        }
-}
 
 /* Along axes the distance is |m - n|^2 + sum of (s - t)^2 over the deviations s and t. */
 static void test_distances_along_axes_are_those_of_means_and_deviations(void **state)
@@ -73,7 +47,6 @@ static void test_a_distance_does_not_depend_on_the_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eigenvalues_and_vectors_rebuild_the_matrix),
         cmocka_unit_test(test_distances_along_axes_are_those_of_means_and_deviations),
         cmocka_unit_test(test_a_distance_does_not_depend_on_the_axes),
     };
