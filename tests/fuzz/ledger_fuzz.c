@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/checksum.h"
-#include "run/store/ledger_private.h"
+#include "run/store/ledger_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

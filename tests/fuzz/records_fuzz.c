@@ -4,7 +4,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "run/store/records_head.h"
+#include "run/store/records_file.h"
 
 #include <stdlib.h>
 #include <string.h>

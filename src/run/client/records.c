@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "run/client/worker.h"
-#include "run/store/records_head.h"
+#include "run/store/records_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

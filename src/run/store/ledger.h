@@ -23,8 +23,8 @@ typedef struct eg_ledger eg_ledger;
 /* Opens the ledger in dir, which is made if it is not there. Without resume it must hold no
  * commit (EG_EINVAL). With resume it is as the last commit left it, or empty if there was none:
  * files of other versions are removed, and all that the commit refers to is read once and
- * compared with its checksums (EG_EFORMAT, naming the file). EG_ENOTSUP: the folder holds a
- * commit of another version of engram. Free with eg_ledger_free. */
+ * compared with its checksums (EG_EFORMAT, naming the file). Free with
+ * eg_ledger_free. */
 eg_status eg_ledger_open(const char *dir, bool resume, eg_ledger **out);
 /* The same where clients keep their files on machines of their own, and bring them to disk
  * before they answer: the ledger looks at the server's files alone. */

@@ -3,7 +3,7 @@
  */
 #include "keeping.h"
 
-#include "run/store/ledger_private.h"
+#include "run/store/ledger_file.h"
 
 #include <sys/resource.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 #include "keeping.h"
 
 #include "base/checksum.h"
-#include "run/store/records_head.h"
+#include "run/store/records_file.h"
 
 /* Client 1 at version 3, with records in both files: "a" of version 2 in one, the others in
  * the other. Version 2 is committed, and version 1 holds "b" still. */

@@ -1,4 +1,4 @@
-/* ledger_private.h - what the files of the ledger share.
+/* ledger_file.h - a ledger from the inside, and its file.
  * SPDX-License-Identifier: Apache-2.0
  *
  * ledger.txt is lines of text, for it is to be read when something went wrong, and a list of
@@ -17,8 +17,8 @@
  * is added for each commit, until they are more than the first one. Each checksum goes on from
  * the one before, so that no block can be exchanged or left out between others.
  */
-#ifndef EG_LEDGER_PRIVATE_H
-#define EG_LEDGER_PRIVATE_H
+#ifndef EG_LEDGER_FILE_H
+#define EG_LEDGER_FILE_H
 
 #include "run/store/ledger.h"
 
@@ -38,7 +38,7 @@
 #define LEDGER_TAIL      21
 #define LEDGER_MAX_EXTRA ((int64_t)1 << 30)
 
-/* 24 bytes an owner, however many there are. */
+/* 24 bytes per owner, however many there are. */
 typedef struct ledger_entry {
     uint32_t version;   /* the newest; 0: none yet */
     uint32_t committed; /* the one that the file names; 0: none */
@@ -48,11 +48,11 @@ typedef struct ledger_entry {
 
 struct eg_ledger {
     char *dir;
-    char *path;           /* room for one; for who is alone */
+    char *path;           /* scratch; for exclusive callers only */
     bool apart;           /* clients' files are elsewhere */
     pthread_mutex_t lock; /* over entries and fresh */
     eg_json *extra;
-    ledger_entry *entries; /* [n_entries], the server's and then one a client */
+    ledger_entry *entries; /* [n_entries], the server's and then one per client */
     size_t n_entries, cap_entries;
     int64_t *fresh; /* [n_fresh], owners entered since the last commit, once each */
     size_t n_fresh, cap_fresh;
@@ -69,12 +69,11 @@ eg_status eg_ledger_new(const char *dir, eg_ledger **out);
 eg_status eg_ledger_reach(eg_ledger *l, int64_t owner, ledger_entry **out);
 
 /* What a block's lines must be: the head after a block of this checksum, which *sum goes on
- * from; a row; and the tail. Each ends in a zero, which is not counted above. */
+ * from; and the tail. Each ends in a zero, which is not counted above. */
 typedef struct ledger_block {
     int64_t commit, n_rows, n_extra;
 } ledger_block;
 void eg_ledger_print_head(const ledger_block *b, uint64_t *sum, char out[LEDGER_HEAD + 1]);
-void eg_ledger_print_row(int64_t owner, const ledger_entry *e, char out[LEDGER_ROW + 1]);
 void eg_ledger_print_tail(uint64_t sum, char out[LEDGER_TAIL + 1]);
 int64_t eg_ledger_block_bytes(const ledger_block *b);
 
