@@ -18,7 +18,7 @@ static void try_turn(const eg_message *m)
 {
     eg_turn turn;
     eg_test test = {0};
-    if (eg_message_to_turn(m, &turn, &test) == EG_OK && turn.test)
+    if (eg_message_to_turn(m, &turn, &test) == EG_OK && turn.kind == EG_TURN_TEST)
         for (size_t i = 0; i < test.n; i++)
             EG_ASSERT(test.exams[i].n >= 0 && test.exams[i].n_classes >= 0);
     eg_test_fini(&test);
@@ -29,7 +29,7 @@ static void try_reply(eg_message *m, const eg_turn *turn)
 {
     eg_reply reply = {0};
     if (eg_message_hear(turn, m, &reply) == EG_OK) {
-        EG_ASSERT(turn->test ? reply.n_scores <= turn->test->n : reply.up != NULL);
+        EG_ASSERT(turn->kind == EG_TURN_TEST ? reply.n_scores <= turn->test->n : reply.up != NULL);
         EG_ASSERT(reply.seconds >= 0 && reply.n_notes <= EG_MAX_NOTES);
     }
     eg_reply_fini(&reply);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         .n = 2, .ids = ids, .n_classes = 1, .classes = classes, .tells = true};
     EG_ASSERT(eg_test_add(&test, &exam) == EG_OK);
     try_message(bytes, n, &(eg_turn){.id = 1, .round = 2});
-    try_message(bytes, n, &(eg_turn){.id = 1, .round = 2, .test = &test});
+    try_message(bytes, n, &(eg_turn){.kind = EG_TURN_TEST, .id = 1, .round = 2, .test = &test});
     try_hello(bytes, n);
     eg_test_fini(&test);
     return 0;

@@ -18,16 +18,16 @@ eg_rng eg_piece_stream(const eg_piece *p, int64_t of, uint32_t draw)
 
 static eg_status piece_do(eg_worker *w, const eg_turn *turn, eg_bundle *to)
 {
-    if (turn->exchange >= w->e->parts.n)
+    if (turn->piece.part >= w->e->parts.n)
         return eg_fail(EG_EINVAL, "there is no such work");
-    return eg_chain_work(&w->chain, turn->exchange,
-                         &(eg_piece){.i = turn->stage,
+    return eg_chain_work(&w->chain, turn->piece.part,
+                         &(eg_piece){.i = turn->piece.i,
                                      .worker = w,
                                      .net = w->net,
                                      .from = turn->down,
                                      .round = turn->round,
                                      .seed = turn->seed,
-                                     .part = eg_parts_name(&w->e->parts, turn->exchange)},
+                                     .part = eg_parts_name(&w->e->parts, turn->piece.part)},
                          to);
 }
 

@@ -262,9 +262,9 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
 {
     double since = eg_seconds();
     *out = (eg_reply){0};
-    if (turn->test)
+    if (turn->kind == EG_TURN_TEST)
         return eg_worker_take_test(w, turn, out);
-    if (turn->works)
+    if (turn->kind == EG_TURN_PIECE)
         return eg_worker_take_work(w, turn, out);
     w->turn = turn, w->reply = out;
     uint64_t flops = eg_flops();

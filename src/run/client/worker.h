@@ -44,25 +44,34 @@ typedef struct eg_test {
 eg_status eg_test_add(eg_test *t, const eg_exam *exam); /* copies it */
 void eg_test_fini(eg_test *t);
 
-/* What the server tells a client of its turn; the client works out the rest from the scenario.
- */
+/* A client's turn; the test of a model; a piece of the server's work. */
+typedef enum eg_turn_kind { EG_TURN_CLIENT, EG_TURN_TEST, EG_TURN_PIECE } eg_turn_kind;
+
+/* What the server tells a worker; the worker finds the rest in the scenario. */
 typedef struct eg_turn {
-    size_t exchange; /* its place in the agreement */
-    int64_t id, round;
+    eg_turn_kind kind;
+    int64_t id, round; /* whose, and of which round; of a piece, and of a test of the server's
+                          model, EG_SERVER */
     uint64_t seed;
-    int64_t stage, left;   /* the client's stage, and the one it took part in last, -1: none */
-    bool last;             /* the stage ends with this round, as far as can be known now */
-    bool told_boundary;    /* a task begins for it and the scenario announces that */
-    bool own;              /* it goes on from its own model, if it has one */
-    const uint8_t *met;    /* [classes]: those that count in the loss beside those it has now,
-                              as train.classes says; NULL: all */
-    eg_receipt kept;       /* the version of its records that counts */
+    eg_receipt kept;       /* the version of the client's records that counts */
     int64_t committed;     /* and the one whose files must stay */
-    const eg_bundle *down; /* "param", "state" and what parts added */
-    bool works;            /* no client's turn, but piece number `stage` of the work of the part
-                              `exchange`; down is what the piece is given */
-    const eg_test *test;   /* not NULL: no client's turn, but a test; id, round, kept, committed
-                              and down say of what model */
+    const eg_bundle *down; /* "param", "state" and what parts added; what a piece is given */
+    union {
+        struct {
+            size_t exchange;     /* its place in the agreement */
+            int64_t stage, left; /* the client's, and the one it took part in last, -1: none */
+            bool last;           /* the stage ends with this round, as far as is known now */
+            bool told_boundary;  /* a task begins for it and the scenario announces that */
+            bool own;            /* it goes on from its own model, if it has one */
+            const uint8_t *met;  /* [classes]: those that count in the loss beside those it
+                                    has now, as train.classes says; NULL: all */
+        };
+        const eg_test *test; /* of EG_TURN_TEST */
+        struct {             /* of EG_TURN_PIECE: piece number i of the part's work */
+            size_t part;
+            int64_t i;
+        } piece;
+    };
 } eg_turn;
 
 enum { EG_MAX_NOTES = 1000 };

@@ -143,8 +143,11 @@ static eg_status evaluate_tell(void *context, int64_t i, eg_turn *out, eg_bundle
     evaluation *j = context;
     eg_federation *f = j->f;
     eg_test *test = &j->tests[i];
-    *out = (eg_turn){.id = j->each ? i : EG_SERVER, .round = j->round - 1, .seed = f->seed};
-    out->test = test;
+    *out = (eg_turn){.kind = EG_TURN_TEST,
+                     .id = j->each ? i : EG_SERVER,
+                     .round = j->round - 1,
+                     .seed = f->seed,
+                     .test = test};
     test->model = evaluate_of(j);
     if (test->model != EG_TESTED_SENT)
         out->kept = eg_ledger_receipt(f->ledger, i, &out->committed);

@@ -118,12 +118,11 @@ typedef struct server_work {
 static eg_status server_share_tell(void *context, int64_t i, eg_turn *out, eg_bundle **own)
 {
     const server_work *w = context;
-    *out = (eg_turn){.works = true,
-                     .exchange = w->s->part,
+    *out = (eg_turn){.kind = EG_TURN_PIECE,
                      .id = EG_SERVER,
                      .round = w->s->round,
                      .seed = w->s->seed,
-                     .stage = i};
+                     .piece = {.part = w->s->part, .i = i}};
     if (!w->is->give)
         return EG_OK;
     EG_TRY(eg_bundle_new(own));

@@ -340,7 +340,7 @@ static eg_status join_answer(join *j, eg_message *m)
     eg_http_reply heard;
     EG_TRY(eg_message_to_turn(m, &turn, &none));
     eg_test_fini(&none);
-    if (turn.test || turn.works || turn.id != j->how->client)
+    if (turn.kind != EG_TURN_CLIENT || turn.id != j->how->client)
         return eg_fail(EG_EFORMAT, "the server asks for what is no turn of this client");
     if (m->bundles[0])
         eg_bundle_rest_on(m->bundles[0], j->down);

@@ -17,7 +17,7 @@ typedef enum eg_message_kind {
     EG_MESSAGE_DOWNLOAD, /* what all are sent: the first bundle; it has no answer */
     EG_MESSAGE_TURN,     /* a turn, and what this client alone is sent: the first bundle */
     EG_MESSAGE_TEST,     /* a test, likewise */
-    EG_MESSAGE_WORK,     /* a piece of the server's work, likewise */
+    EG_MESSAGE_PIECE,    /* a piece of the server's work, likewise */
     EG_MESSAGE_REPLY,    /* an answer, the first bundle, and what it took, the second */
 } eg_message_kind;
 

@@ -200,7 +200,7 @@ static void send_test(const eg_test *t, eg_message *m)
     const eg_bundle *const none[2] = {NULL, NULL};
     unsigned char *bytes;
     size_t n;
-    assert_ok(eg_message_of_turn(&(eg_turn){.id = 4, .test = t}, CLASSES, m));
+    assert_ok(eg_message_of_turn(&(eg_turn){.kind = EG_TURN_TEST, .id = 4, .test = t}, CLASSES, m));
     assert_ok(eg_message_pack(m, none, &bytes, &n));
     eg_message_end_turn(m);
     for (size_t k = 0; k < n; k++)
@@ -218,6 +218,7 @@ static void test_a_test_comes_back_from_its_bytes(void **state)
     eg_turn turn;
     send_test(&sent, &m);
     assert_ok(eg_message_to_turn(&m, &turn, &got));
+    assert_int_equal(turn.kind, EG_TURN_TEST);
     assert_ptr_equal(turn.test, &got);
     assert_int_equal(turn.id, 4);
     assert_int_equal(got.model, EG_TESTED_UPLOAD);
@@ -260,7 +261,7 @@ static void test_scores_come_back_if_they_can_be(void **state)
     (void)state;
     static eg_message asked, answer;
     eg_test test = {.n = 3, .exams = (eg_exam *)(uintptr_t)exams};
-    const eg_turn turn = {.id = 4, .test = &test};
+    const eg_turn turn = {.kind = EG_TURN_TEST, .id = 4, .test = &test};
     eg_score scores[] = {{3, 2, 3}, {1, 0, 0}, {1, 1, 1}};
     int32_t answer_given = 3;
     eg_reply reply = {

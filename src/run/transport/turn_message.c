@@ -100,23 +100,27 @@ static eg_status message_to_test(const eg_message *m, eg_test *out)
 
 eg_status eg_message_of_turn(const eg_turn *t, size_t n_classes, eg_message *out)
 {
-    *out = (eg_message){.head = {.kind = t->test    ? EG_MESSAGE_TEST
-                                         : t->works ? EG_MESSAGE_WORK
-                                                    : EG_MESSAGE_TURN,
-                                 .exchange = (int64_t)t->exchange,
+    static const int64_t kinds[] = {[EG_TURN_CLIENT] = EG_MESSAGE_TURN,
+                                    [EG_TURN_TEST] = EG_MESSAGE_TEST,
+                                    [EG_TURN_PIECE] = EG_MESSAGE_PIECE};
+    *out = (eg_message){.head = {.kind = kinds[t->kind],
                                  .id = t->id,
                                  .round = t->round,
                                  .seed = t->seed,
-                                 .stage = t->stage,
-                                 .left = t->left,
-                                 .last = t->last,
-                                 .told_boundary = t->told_boundary,
-                                 .own = t->own,
                                  .kept = t->kept,
-                                 .committed = t->committed,
-                                 .n_met = t->met ? n_classes : 0}};
+                                 .committed = t->committed}};
+    eg_message_head *h = &out->head;
+    if (t->kind == EG_TURN_TEST)
+        return message_of_test(t->test, out);
+    if (t->kind == EG_TURN_PIECE) {
+        h->exchange = (int64_t)t->piece.part, h->stage = t->piece.i;
+        return EG_OK;
+    }
+    h->exchange = (int64_t)t->exchange, h->stage = t->stage, h->left = t->left;
+    h->last = t->last, h->told_boundary = t->told_boundary, h->own = t->own;
+    h->n_met = t->met ? n_classes : 0;
     out->met = (uint8_t *)(uintptr_t)t->met; /* only read */
-    return t->test ? message_of_test(t->test, out) : EG_OK;
+    return EG_OK;
 }
 
 void eg_message_end_turn(eg_message *m)
@@ -128,25 +132,26 @@ void eg_message_end_turn(eg_message *m)
 eg_status eg_message_to_turn(const eg_message *m, eg_turn *out, eg_test *test)
 {
     const eg_message_head *h = &m->head;
-    bool tests = h->kind == EG_MESSAGE_TEST;
-    bool works = h->kind == EG_MESSAGE_WORK;
-    if ((!tests && !works && h->kind != EG_MESSAGE_TURN) || h->exchange < 0)
-        return eg_fail(EG_EFORMAT, "there is no such turn");
-    *out = (eg_turn){.exchange = (size_t)h->exchange,
-                     .id = h->id,
+    *out = (eg_turn){.id = h->id,
                      .round = h->round,
                      .seed = h->seed,
-                     .stage = h->stage,
-                     .left = h->left,
-                     .last = h->last != 0,
-                     .told_boundary = h->told_boundary != 0,
-                     .own = h->own != 0,
-                     .met = m->met,
                      .kept = h->kept,
-                     .committed = h->committed,
-                     .works = works,
-                     .test = tests ? test : NULL};
-    return tests ? message_to_test(m, test) : EG_OK;
+                     .committed = h->committed};
+    if (h->kind == EG_MESSAGE_TEST) {
+        out->kind = EG_TURN_TEST, out->test = test;
+        return message_to_test(m, test);
+    }
+    if ((h->kind != EG_MESSAGE_PIECE && h->kind != EG_MESSAGE_TURN) || h->exchange < 0)
+        return eg_fail(EG_EFORMAT, "there is no such turn");
+    if (h->kind == EG_MESSAGE_PIECE) {
+        out->kind = EG_TURN_PIECE;
+        out->piece.part = (size_t)h->exchange, out->piece.i = h->stage;
+        return EG_OK;
+    }
+    out->exchange = (size_t)h->exchange, out->stage = h->stage, out->left = h->left;
+    out->last = h->last != 0, out->told_boundary = h->told_boundary != 0;
+    out->own = h->own != 0, out->met = m->met;
+    return EG_OK;
 }
 
 /* The scores, then the answers. */
@@ -231,10 +236,11 @@ eg_status eg_message_hear(const eg_turn *turn, eg_message *m, eg_reply *out)
         return eg_fail(EG_EFORMAT, "its process answered what was not asked");
     if (h->status != EG_OK)
         return eg_fail((eg_status)h->status, "%s", m->text);
-    if ((!m->bundles[0] && !turn->test) || !m->bundles[1])
+    bool tests = turn->kind == EG_TURN_TEST;
+    if ((!m->bundles[0] && !tests) || !m->bundles[1])
         return eg_fail(EG_EFORMAT, "its process left something out of its answer");
     EG_TRY(eg_message_to_reply(m->bundles[1], out));
-    if (turn->test)
+    if (tests)
         EG_TRY(message_to_scores(m, turn->test, out));
     out->kept = h->kept;
     out->up = m->bundles[0];
