@@ -200,8 +200,6 @@ static bool run_parse_flag(const char *name, runner_options *o)
         o->quiet = true;
     else if (strcmp(name, "--force") == 0)
         o->force = true;
-    else if (strcmp(name, "--wire") == 0)
-        o->transport = "processes";
     else if (strcmp(name, "--mpi") == 0)
         o->transport = "mpi";
     else if (!compare && strcmp(name, "--json") == 0)
@@ -271,9 +269,9 @@ static size_t run_n_values(const runner_options *o)
 
 static int run_unknown_option(const runner_options *o, const char *word)
 {
-    static const char *const flags[] = {"--quiet",  "--wire",      "--mpi",      "--json",
-                                        "--resume", "--force",     "--markdown", "--latex",
-                                        "--csv",    "--published", "--finished"};
+    static const char *const flags[] = {"--quiet",     "--mpi",      "--json",  "--resume",
+                                        "--force",     "--markdown", "--latex", "--csv",
+                                        "--published", "--finished"};
     eg_suggestion near = eg_suggest(word);
     for (size_t i = 0; i < run_n_values(o); i++)
         eg_suggest_offer(&near, run_values[i]);

@@ -18,7 +18,6 @@
     "  --workers N       threads that train clients (one a core); no result changes\n"         \
     "  --transport NAME  threads (the usual), or processes that get bytes alone; no result\n"  \
     "                    changes\n"                                                            \
-    "  --wire            --transport processes\n"                                              \
     "  --mpi             join other ranks; not needed if mpirun starts engram itself\n"        \
     "  --out DIR         where run folders go (runs)\n"                                        \
     "  --data-dir DIR    where data sets are (else the environment's ENGRAM_DATA)\n"           \

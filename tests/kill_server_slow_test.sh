@@ -42,7 +42,7 @@ for method in fedcil pfedgrp; do
     run=("$engram" run "$work/$method.yaml" --quiet)
     "${run[@]}" --out "$work/whole" --workers 2 >/dev/null
     want=$(hash "$work/whole")
-    for how in "--workers 1" "--workers 2" "--workers 2 --wire"; do
+    for how in "--workers 1" "--workers 2" "--workers 2 --transport processes"; do
         out=$work/killed inside=0
         read -ra words <<<"$how"
         # In every second kind of run a resumed one begins far back, not with the round it was killed in.

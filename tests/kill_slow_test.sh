@@ -24,7 +24,7 @@ run=("$engram" run "$work/kill.yaml" --quiet)
 
 "${run[@]}" --out "$work/one" --workers 1 >/dev/null
 "${run[@]}" --out "$work/two" --workers 2 >/dev/null
-"${run[@]}" --out "$work/wire" --workers 2 --wire >/dev/null
+"${run[@]}" --out "$work/wire" --workers 2 --transport processes >/dev/null
 want=$(hash "$work/one")
 [ -n "$want" ] && [ "$want" = "$(hash "$work/two")" ] || { echo "two workers differ"; exit 1; }
 [ "$want" = "$(hash "$work/wire")" ] || { echo "processes differ"; exit 1; }
@@ -47,7 +47,7 @@ while [ "$killed" -lt "$kills" ]; do
         [ "$victim" = $! ] || children=$((children + 1))
         wait $! 2>/dev/null && break # it ended before the kill reached it
         wire=()
-        [ $((RANDOM % 2)) = 0 ] || wire=(--wire)
+        [ $((RANDOM % 2)) = 0 ] || wire=(--transport processes)
         "${run[@]}" --out "$out" --workers $((RANDOM % 3 + 1)) --resume "${wire[@]}" \
             >"$work/log" 2>&1 &
     done

@@ -27,7 +27,7 @@ run() { check "$build/engram" run "$work/t.yaml" --out "$work/runs" --quiet --on
 run threads --workers 2
 rm "$work"/runs/t-threads-*/summary.json
 run threads --workers 2 --resume
-run wire --wire --workers 2
+run wire --transport processes --workers 2
 check "$build/engram" compare "$work"/runs/t-*
 check "$build/engram" export "$work"/runs/t-wire-* --format npz --out "$work/x.npz"
 check "$build/engram" eval "$work"/runs/t-threads-*/model.safetensors --data glyphs --set classes=4

@@ -29,7 +29,7 @@ engram run small.yaml --only avg --quiet --out cut --workers 2 2>said >table
 shown <said
 [ "$(hash cut)" = "$(hash first)" ] && echo "the same bits"
 patch cache/*.safetensors $(($(wc -c <cache/pretrain-*.safetensors) - 4)) '\x01'
-engram run small.yaml --only avg --quiet --out changed --wire 2>said >table
+engram run small.yaml --only avg --quiet --out changed --transport processes 2>said >table
 shown <said
 [ "$(hash changed)" = "$(hash first)" ] && echo "the same bits"
 rm -r cache

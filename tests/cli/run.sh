@@ -1,4 +1,4 @@
-# Runs of an experiment: by file and by name, in lines and in JSON, over a wire, begun and resumed.
+# Runs of an experiment: by file and by name, in lines and in JSON, in processes, begun and resumed.
 mkdir experiments
 cat >experiments/small.yaml <<'YAML'
 name: small
@@ -14,11 +14,11 @@ hash() { sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' "$1"/summary.json
 no_times() { sed -E 's/[0-9.]+ s$/T s/; s/"(seconds|peak_rss_bytes)":( ?)[0-9.e+-]+/"\1":\2T/g'; }
 no_numbers() { sed -E 's/"(loss|accuracy)":[0-9.]+/"\1":X/g; s/[0-9a-f]{64}/HASH/g; s/-[0-9a-f]{8}"/-HASH"/'; }
 
-echo "# by name, then the same over a wire"
+echo "# by name, then the same in processes"
 engram run small --only er --out a | no_times |
     sed 's/-[0-9a-f]*$/-HASH/; s/loss.*%/.../; s/^er  *1 .* 93.2 .*/er ... 93.2 .../'
 [ ! -e a/report.html ] || echo "a page for one run"
-engram run small --only er --out b --wire --quiet | sed 's/-[0-9a-f]*$/-HASH/; s/^er  *1 .* 93.2 .*/er ... 93.2 .../'
+engram run small --only er --out b --transport processes --quiet | sed 's/-[0-9a-f]*$/-HASH/; s/^er  *1 .* 93.2 .*/er ... 93.2 .../'
 [ "$(hash a/small-er-s0-*)" = "$(hash b/small-er-s0-*)" ] || echo "the bits differ"
 
 echo "# a program reads it"
@@ -39,7 +39,7 @@ stop() {
     sed 's/-[0-9a-f]\{8\}/-HASH/' stopping stopped
     echo "exit code $code"
 }
-stop INT d --workers 1 --wire
+stop INT d --workers 1 --transport processes
 stop TERM t --workers 2
 engram run long.yaml --only avg --out t --resume --quiet >/dev/null
 [ "$(hash t/small-avg-s0-*)" = "$(hash whole/small-avg-s0-*)" ] || echo "the bits differ"
@@ -48,7 +48,7 @@ engram run --resume moved --workers 1 --quiet >/dev/null
 [ "$(hash moved)" = "$(hash whole/small-avg-s0-*)" ] || echo "the bits differ"
 
 echo "# a second signal does not wait for the round"
-engram run long.yaml --only avg --out e --set train.epochs=100000 --wire --data-dir "$PWD" \
+engram run long.yaml --only avg --out e --set train.epochs=100000 --transport processes --data-dir "$PWD" \
     >stopped 2>stopping &
 until compgen -G "e/*/metrics.jsonl" >/dev/null; do sleep 0.01; done
 for n in 1 2; do

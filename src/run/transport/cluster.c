@@ -63,7 +63,7 @@ static void cluster_break(eg_cluster *c, int rank)
     eg_cluster_note(c, "rank %d%s%s cannot be reached", rank, *host ? " on " : "", host);
 }
 
-eg_status eg_cluster_post(eg_cluster *c, int to, eg_frame_kind kind, eg_parcel *what)
+eg_status eg_cluster_post(eg_cluster *c, int to, eg_cluster_kind kind, eg_parcel *what)
 {
     cluster_peer *peer = &c->peers[to];
     cluster_post *p;
@@ -77,7 +77,7 @@ eg_status eg_cluster_post(eg_cluster *c, int to, eg_frame_kind kind, eg_parcel *
     return EG_OK;
 }
 
-eg_status eg_cluster_post_bytes(eg_cluster *c, int to, eg_frame_kind kind, const void *bytes,
+eg_status eg_cluster_post_bytes(eg_cluster *c, int to, eg_cluster_kind kind, const void *bytes,
                                 size_t n)
 {
     unsigned char *copy;
@@ -142,21 +142,21 @@ static void cluster_send(eg_cluster *c, int to)
 /* A frame is here whole: the cluster's own are dealt with, others wait to be taken. */
 static void cluster_deliver(eg_cluster *c, cluster_arrival *a)
 {
-    const eg_frame *f = &a->frame;
+    const eg_cluster_frame *f = &a->frame;
     cluster_peer *peer = &c->peers[f->from];
     const char *text = (const char *)f->bytes;
-    bool keep = f->kind >= EG_FRAME_HELLO || f->kind == EG_FRAME_ORDER;
-    if (f->kind == EG_FRAME_HERE)
+    bool keep = f->kind >= EG_CLUSTER_HELLO || f->kind == EG_CLUSTER_ORDER;
+    if (f->kind == EG_CLUSTER_HERE)
         snprintf(peer->host, sizeof peer->host, "%.*s", (int)f->n, text);
-    else if (f->kind == EG_FRAME_FAIL)
+    else if (f->kind == EG_CLUSTER_FAIL)
         eg_cluster_note(c, "rank %d on %s: %.*s", f->from, peer->host, (int)f->n, text);
-    else if (f->kind == EG_FRAME_BYE)
+    else if (f->kind == EG_CLUSTER_BYE)
         peer->bye = true;
-    else if (f->kind == EG_FRAME_END) {
+    else if (f->kind == EG_CLUSTER_END) {
         c->over = true;
         c->code = f->n ? f->bytes[0] : 1;
-    } else if (f->kind == EG_FRAME_PING &&
-               eg_cluster_post_bytes(c, f->from, EG_FRAME_PONG, NULL, 0) != EG_OK)
+    } else if (f->kind == EG_CLUSTER_PING &&
+               eg_cluster_post_bytes(c, f->from, EG_CLUSTER_PONG, NULL, 0) != EG_OK)
         eg_cluster_note(c, "%s", eg_error());
     if (keep) {
         *(c->last ? &c->last->next : &c->first) = a;
@@ -173,11 +173,11 @@ static eg_status cluster_expect(eg_cluster *c, int from, size_t got)
     const cluster_head *h = &c->head;
     cluster_arrival *a;
     if (got != sizeof *h || memcmp(h->magic, cluster_magic, sizeof cluster_magic) != 0 ||
-        h->kind >= EG_N_FRAMES || h->n > CLUSTER_MAX_BYTES)
+        h->kind >= EG_CLUSTER_N_KINDS || h->n > CLUSTER_MAX_BYTES)
         return eg_fail(EG_EFORMAT, "rank %d sends what is no frame", from);
     EG_TRY(eg_alloc(1, sizeof *a, &a));
     *a = (cluster_arrival){
-        .frame = {.from = from, .kind = (eg_frame_kind)h->kind, .n = (size_t)h->n}};
+        .frame = {.from = from, .kind = (eg_cluster_kind)h->kind, .n = (size_t)h->n}};
     eg_status s = eg_alloc((size_t)h->n + 1, 1, &a->frame.bytes);
     if (s != EG_OK) {
         free(a);
@@ -267,12 +267,12 @@ eg_status eg_cluster_flush(eg_cluster *c)
     return c->broken ? eg_fail(EG_EIO, "%s", c->why) : EG_OK;
 }
 
-bool eg_cluster_take_kind(eg_cluster *c, eg_frame_kind kind, eg_frame *out)
+bool eg_cluster_take_kind(eg_cluster *c, eg_cluster_kind kind, eg_cluster_frame *out)
 {
     cluster_arrival *before = NULL;
     for (cluster_arrival *a = c->first; a; before = a, a = a->next) {
-        bool wanted =
-            kind == EG_N_FRAMES ? a->frame.kind != EG_FRAME_ORDER : a->frame.kind == kind;
+        bool wanted = kind == EG_CLUSTER_N_KINDS ? a->frame.kind != EG_CLUSTER_ORDER
+                                                 : a->frame.kind == kind;
         if (!wanted)
             continue;
         *(before ? &before->next : &c->first) = a->next;
@@ -285,9 +285,9 @@ bool eg_cluster_take_kind(eg_cluster *c, eg_frame_kind kind, eg_frame *out)
     return false;
 }
 
-bool eg_cluster_take(eg_cluster *c, eg_frame *out)
+bool eg_cluster_take(eg_cluster *c, eg_cluster_frame *out)
 {
-    return eg_cluster_take_kind(c, EG_N_FRAMES, out);
+    return eg_cluster_take_kind(c, EG_CLUSTER_N_KINDS, out);
 }
 
 void eg_cluster_nap(eg_cluster *c)

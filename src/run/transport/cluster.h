@@ -15,29 +15,29 @@
 #include "run/transport/mpi_calls.h"
 
 /* The kinds of frames that the cluster itself deals with come first. */
-typedef enum eg_frame_kind {
-    EG_FRAME_HERE,  /* to rank 0, the first: the host's name */
-    EG_FRAME_ORDER, /* from rank 0: eg_cluster_order */
-    EG_FRAME_FAIL,  /* to rank 0: why */
-    EG_FRAME_END,   /* from rank 0, the last: the exit code */
-    EG_FRAME_BYE,   /* to rank 0, the last */
-    EG_FRAME_PING,  /* from rank 0: answer */
-    EG_FRAME_PONG,  /* to rank 0 */
-    EG_FRAME_HELLO, /* to rank 0: what a rank is about to run */
-    EG_FRAME_TOKEN, /* from rank 0: a file that must be seen */
-    EG_FRAME_SEEN,  /* to rank 0 */
-    EG_FRAME_WORK,  /* from rank 0: a message with a download, a turn or a test */
-    EG_FRAME_REPLY, /* to rank 0: the answer */
-    EG_FRAME_OVER,  /* from rank 0: the run is over */
-    EG_N_FRAMES,
-} eg_frame_kind;
+typedef enum eg_cluster_kind {
+    EG_CLUSTER_HERE,  /* to rank 0, the first: the host's name */
+    EG_CLUSTER_ORDER, /* from rank 0: eg_cluster_order */
+    EG_CLUSTER_FAIL,  /* to rank 0: why */
+    EG_CLUSTER_END,   /* from rank 0, the last: the exit code */
+    EG_CLUSTER_BYE,   /* to rank 0, the last */
+    EG_CLUSTER_PING,  /* from rank 0: answer */
+    EG_CLUSTER_PONG,  /* to rank 0 */
+    EG_CLUSTER_HELLO, /* to rank 0: what a rank is about to run */
+    EG_CLUSTER_TOKEN, /* from rank 0: a file that must be seen */
+    EG_CLUSTER_SEEN,  /* to rank 0 */
+    EG_CLUSTER_WORK,  /* from rank 0: a message with a download, a turn or a test */
+    EG_CLUSTER_REPLY, /* to rank 0: the answer */
+    EG_CLUSTER_OVER,  /* from rank 0: the run is over */
+    EG_CLUSTER_N_KINDS,
+} eg_cluster_kind;
 
-typedef struct eg_frame {
+typedef struct eg_cluster_frame {
     int from;
-    eg_frame_kind kind;
+    eg_cluster_kind kind;
     unsigned char *bytes; /* [n]; the taker's, to free() */
     size_t n;
-} eg_frame;
+} eg_cluster_frame;
 
 /* Bytes that may be posted to several ranks; freed when the last has them. */
 typedef struct eg_parcel eg_parcel;
@@ -51,8 +51,8 @@ void eg_cluster_set_piece(eg_cluster *c, size_t bytes); /* the largest piece, fo
 int64_t eg_cluster_number(eg_cluster *c); /* another one each time: to tell old from new */
 
 /* Sends a frame, sooner or later; small ones at once. */
-eg_status eg_cluster_post(eg_cluster *c, int to, eg_frame_kind kind, eg_parcel *what);
-eg_status eg_cluster_post_bytes(eg_cluster *c, int to, eg_frame_kind kind, const void *bytes,
+eg_status eg_cluster_post(eg_cluster *c, int to, eg_cluster_kind kind, eg_parcel *what);
+eg_status eg_cluster_post_bytes(eg_cluster *c, int to, eg_cluster_kind kind, const void *bytes,
                                 size_t n);
 
 /* Moves all that can be moved. EG_EIO: another rank has failed and here is why, a rank is gone,
@@ -60,7 +60,7 @@ eg_status eg_cluster_post_bytes(eg_cluster *c, int to, eg_frame_kind kind, const
 eg_status eg_cluster_pump(eg_cluster *c);
 
 /* The next frame that is here whole, of those that are not the cluster's own; false: none. */
-bool eg_cluster_take(eg_cluster *c, eg_frame *out);
+bool eg_cluster_take(eg_cluster *c, eg_cluster_frame *out);
 
 /* Waits a little, the longer the less has happened; wake ends it, from any thread. */
 void eg_cluster_nap(eg_cluster *c);

@@ -70,7 +70,7 @@ static eg_status cluster_join(eg_cluster *c)
     EG_TRY(eg_alloc((size_t)c->size, sizeof *c->peers, &c->peers));
     snprintf(c->peers[c->rank].host, EG_MPI_TEXT, "%s", host);
     return c->rank == 0 ? EG_OK
-                        : eg_cluster_post_bytes(c, 0, EG_FRAME_HERE, host, strlen(host));
+                        : eg_cluster_post_bytes(c, 0, EG_CLUSTER_HERE, host, strlen(host));
 }
 
 eg_status eg_cluster_new(const eg_mpi_calls *calls, void *library, eg_cluster **out)
@@ -131,7 +131,7 @@ eg_status eg_cluster_open(eg_cluster **out)
     return eg_cluster_new(calls, library, out);
 }
 
-static eg_status cluster_tell_all(eg_cluster *c, eg_frame_kind kind, const void *bytes,
+static eg_status cluster_tell_all(eg_cluster *c, eg_cluster_kind kind, const void *bytes,
                                   size_t n)
 {
     for (int r = 1; r < c->size; r++)
@@ -141,7 +141,7 @@ static eg_status cluster_tell_all(eg_cluster *c, eg_frame_kind kind, const void 
 
 eg_status eg_cluster_order(eg_cluster *c, const int64_t order[EG_ORDER])
 {
-    EG_TRY(cluster_tell_all(c, EG_FRAME_ORDER, order, EG_ORDER * sizeof *order));
+    EG_TRY(cluster_tell_all(c, EG_CLUSTER_ORDER, order, EG_ORDER * sizeof *order));
     return eg_cluster_pump(c);
 }
 
@@ -149,9 +149,9 @@ eg_status eg_cluster_next(eg_cluster *c, int64_t order[EG_ORDER], bool *over)
 {
     *over = false;
     for (;;) {
-        eg_frame f;
+        eg_cluster_frame f;
         eg_status s = eg_cluster_pump(c);
-        if (eg_cluster_take_kind(c, EG_FRAME_ORDER, &f)) {
+        if (eg_cluster_take_kind(c, EG_CLUSTER_ORDER, &f)) {
             bool whole = f.n == EG_ORDER * sizeof *order;
             if (whole)
                 memcpy(order, f.bytes, f.n);
@@ -170,7 +170,7 @@ eg_status eg_cluster_next(eg_cluster *c, int64_t order[EG_ORDER], bool *over)
 bool eg_cluster_fail(eg_cluster *c, const char *why)
 {
     if (!c->broken && !c->over &&
-        eg_cluster_post_bytes(c, 0, EG_FRAME_FAIL, why, strlen(why)) != EG_OK)
+        eg_cluster_post_bytes(c, 0, EG_CLUSTER_FAIL, why, strlen(why)) != EG_OK)
         c->broken = true;
     (void)eg_cluster_pump(c);
     return !c->broken;
@@ -192,7 +192,7 @@ eg_status eg_cluster_check(eg_cluster *c)
         }
         /* While a question is open none is added: silence counts from the first. */
         if (now - last > pause && peer->pinged <= peer->heard) {
-            EG_TRY(eg_cluster_post_bytes(c, r, EG_FRAME_PING, NULL, 0));
+            EG_TRY(eg_cluster_post_bytes(c, r, EG_CLUSTER_PING, NULL, 0));
             peer->pinged = now;
         }
     }
@@ -203,7 +203,7 @@ eg_status eg_cluster_check(eg_cluster *c)
 static void cluster_end_all(eg_cluster *c, int code)
 {
     unsigned char last = (unsigned char)code;
-    if (cluster_tell_all(c, EG_FRAME_END, &last, 1) != EG_OK)
+    if (cluster_tell_all(c, EG_CLUSTER_END, &last, 1) != EG_OK)
         c->broken = true;
     for (bool left = true; left && !c->broken;) {
         (void)eg_cluster_pump(c);
@@ -223,7 +223,7 @@ static void cluster_end_one(eg_cluster *c, int *code)
         if (!c->over)
             eg_cluster_nap(c);
     }
-    if (eg_cluster_post_bytes(c, 0, EG_FRAME_BYE, NULL, 0) != EG_OK)
+    if (eg_cluster_post_bytes(c, 0, EG_CLUSTER_BYE, NULL, 0) != EG_OK)
         c->broken = true;
     (void)eg_cluster_flush(c);
     *code = *code ? *code : c->code;

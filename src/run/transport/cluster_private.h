@@ -32,7 +32,7 @@ typedef struct cluster_post {
 
 /* A frame on its way in, and those that are here. */
 typedef struct cluster_arrival {
-    eg_frame frame;
+    eg_cluster_frame frame;
     size_t got;
     struct cluster_arrival *next;
 } cluster_arrival;
@@ -71,7 +71,7 @@ struct eg_cluster {
 };
 
 /* The first frame of this kind that is here; false: none. */
-bool eg_cluster_take_kind(eg_cluster *c, eg_frame_kind kind, eg_frame *out);
+bool eg_cluster_take_kind(eg_cluster *c, eg_cluster_kind kind, eg_cluster_frame *out);
 
 /* Pumps until everything that was posted has been sent. */
 eg_status eg_cluster_flush(eg_cluster *c);

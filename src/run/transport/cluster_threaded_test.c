@@ -31,11 +31,11 @@ static void life_frames(one *o)
             for (size_t i = 0; i < n; i++)
                 bytes[i] = byte_of(o->rank, k, i);
             assert_ok(eg_parcel_new(bytes, n, &p));
-            assert_ok(eg_cluster_post(o->c, to, EG_FRAME_WORK, p));
+            assert_ok(eg_cluster_post(o->c, to, EG_CLUSTER_WORK, p));
             eg_parcel_drop(p);
         }
     while (n_expected > 0) {
-        eg_frame f;
+        eg_cluster_frame f;
         assert_ok(eg_cluster_pump(o->c));
         while (eg_cluster_take(o->c, &f)) {
             size_t k = seen[f.from]++;
@@ -348,7 +348,7 @@ static void test_a_rank_that_falls_silent_is_missed(void **state)
     assert_non_null(strstr(first.why, "rank 1 on host1 has not been heard of for"));
     int code = 0;
     unsetenv("ENGRAM_RANK_SECONDS");
-    unsigned char end[16] = {'e', 'g', 'r', '\n', EG_FRAME_END};
+    unsigned char end[16] = {'e', 'g', 'r', '\n', EG_CLUSTER_END};
     free(fake_send(&numbers[0], 1, end, sizeof end)); /* so that it can be closed */
     assert_ok(eg_cluster_close(silent, &code));
     assert_int_equal(code, 1);

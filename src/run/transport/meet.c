@@ -59,7 +59,7 @@ static eg_status meet_compare(eg_cluster *c, int rank, const meet_hello *mine,
 }
 
 /* Waits for a frame of this kind; others are of a run before. */
-static eg_status meet_wait(eg_cluster *c, eg_frame_kind kind, eg_frame *out)
+static eg_status meet_wait(eg_cluster *c, eg_cluster_kind kind, eg_cluster_frame *out)
 {
     for (;;) {
         EG_TRY(eg_cluster_pump(c));
@@ -88,9 +88,9 @@ static void meet_place(const eg_site *site, char out[MEET_PATH])
 static eg_status meet_hear_all(eg_cluster *c, const meet_hello *mine, int *workers)
 {
     for (int n = 1; n < eg_cluster_size(c); n++) {
-        eg_frame f;
+        eg_cluster_frame f;
         meet_hello other;
-        EG_TRY(meet_wait(c, EG_FRAME_HELLO, &f));
+        EG_TRY(meet_wait(c, EG_CLUSTER_HELLO, &f));
         bool whole = f.n == sizeof other;
         if (whole)
             memcpy(&other, f.bytes, sizeof other);
@@ -107,10 +107,10 @@ static eg_status meet_hear_all(eg_cluster *c, const meet_hello *mine, int *worke
 static eg_status meet_show(eg_cluster *c, const char *name)
 {
     for (int r = 1; r < eg_cluster_size(c); r++)
-        EG_TRY(eg_cluster_post_bytes(c, r, EG_FRAME_TOKEN, name, strlen(name)));
+        EG_TRY(eg_cluster_post_bytes(c, r, EG_CLUSTER_TOKEN, name, strlen(name)));
     for (int n = 1; n < eg_cluster_size(c); n++) {
-        eg_frame f;
-        EG_TRY(meet_wait(c, EG_FRAME_SEEN, &f));
+        eg_cluster_frame f;
+        EG_TRY(meet_wait(c, EG_CLUSTER_SEEN, &f));
         free(f.bytes);
     }
     return EG_OK;
@@ -166,11 +166,11 @@ static bool meet_look(const char *place, const char *name, size_t n)
 eg_status eg_meet_server(const eg_site *site)
 {
     meet_hello mine;
-    eg_frame f;
+    eg_cluster_frame f;
     char place[MEET_PATH];
     EG_TRY(meet_fill(site, &mine));
-    EG_TRY(eg_cluster_post_bytes(site->cluster, 0, EG_FRAME_HELLO, &mine, sizeof mine));
-    EG_TRY(meet_wait(site->cluster, EG_FRAME_TOKEN, &f));
+    EG_TRY(eg_cluster_post_bytes(site->cluster, 0, EG_CLUSTER_HELLO, &mine, sizeof mine));
+    EG_TRY(meet_wait(site->cluster, EG_CLUSTER_TOKEN, &f));
     meet_place(site, place);
     bool seen = meet_look(place, (const char *)f.bytes, f.n);
     free(f.bytes);
@@ -179,5 +179,5 @@ eg_status eg_meet_server(const eg_site *site)
                        "the folder '%s' is not the one that rank 0 sees: --out must be on a "
                        "file system that all ranks share",
                        place);
-    return eg_cluster_post_bytes(site->cluster, 0, EG_FRAME_SEEN, NULL, 0);
+    return eg_cluster_post_bytes(site->cluster, 0, EG_CLUSTER_SEEN, NULL, 0);
 }

@@ -200,7 +200,8 @@ static void send_test(const eg_test *t, eg_message *m)
     const eg_bundle *const none[2] = {NULL, NULL};
     unsigned char *bytes;
     size_t n;
-    assert_ok(eg_message_of_turn(&(eg_turn){.kind = EG_TURN_TEST, .id = 4, .test = t}, CLASSES, m));
+    assert_ok(
+        eg_message_of_turn(&(eg_turn){.kind = EG_TURN_TEST, .id = 4, .test = t}, CLASSES, m));
     assert_ok(eg_message_pack(m, none, &bytes, &n));
     eg_message_end_turn(m);
     for (size_t k = 0; k < n; k++)

@@ -64,7 +64,8 @@ static eg_status mpi_open(void *self, const eg_site *site)
 /* The side of the other ranks. */
 
 /* A message becomes a task. What cannot be read is answered so by the crew. */
-static eg_status mpi_accept(const mpi *m, const eg_frame *f, eg_bundle **down, eg_duty **out)
+static eg_status mpi_accept(const mpi *m, const eg_cluster_frame *f, eg_bundle **down,
+                            eg_duty **out)
 {
     eg_duty *t;
     *out = NULL;
@@ -103,7 +104,7 @@ static eg_status mpi_answer(mpi *m)
                                : eg_fail(t->status, "%s", t->error ? t->error : "");
         if (s == EG_OK) {
             t->bytes = NULL;
-            s = eg_cluster_post(m->site.cluster, 0, EG_FRAME_REPLY, p);
+            s = eg_cluster_post(m->site.cluster, 0, EG_CLUSTER_REPLY, p);
             eg_parcel_drop(p);
         }
         eg_duty_free(t);
@@ -112,12 +113,12 @@ static eg_status mpi_answer(mpi *m)
 }
 
 /* Does what one frame asks for. */
-static eg_status mpi_follow(mpi *m, eg_frame *f, eg_bundle **down, bool *over)
+static eg_status mpi_follow(mpi *m, eg_cluster_frame *f, eg_bundle **down, bool *over)
 {
     eg_duty *t = NULL;
     eg_status s = EG_OK;
-    *over = f->kind == EG_FRAME_OVER;
-    if (f->kind == EG_FRAME_WORK)
+    *over = f->kind == EG_CLUSTER_OVER;
+    if (f->kind == EG_CLUSTER_WORK)
         s = mpi_accept(m, f, down, &t);
     free(f->bytes);
     if (t)
@@ -137,7 +138,7 @@ static eg_status mpi_serve(mpi *m)
 {
     eg_cluster *c = m->site.cluster;
     eg_bundle *down = NULL;
-    eg_frame f;
+    eg_cluster_frame f;
     eg_status s = EG_OK;
     for (bool over = false; s == EG_OK && !over;) {
         s = eg_cluster_pump(c);
@@ -216,7 +217,7 @@ static eg_status mpi_send(mpi *m, int to, int64_t i, const eg_bundle *own, eg_me
     if (!m->down)
         EG_TRY(mpi_pack(message, m->job->down, &m->down));
     if (!m->ranks[to].told)
-        EG_TRY(eg_cluster_post(c, to, EG_FRAME_WORK, m->down));
+        EG_TRY(eg_cluster_post(c, to, EG_CLUSTER_WORK, m->down));
     m->ranks[to].told = true;
     eg_status s = eg_message_of_turn(&m->pieces[i].turn, mpi_n_classes(m), message);
     message->head.number = m->base + i;
@@ -224,7 +225,7 @@ static eg_status mpi_send(mpi *m, int to, int64_t i, const eg_bundle *own, eg_me
         s = mpi_pack(message, own, &p);
     eg_message_end_turn(message);
     if (s == EG_OK)
-        s = eg_cluster_post(c, to, EG_FRAME_WORK, p);
+        s = eg_cluster_post(c, to, EG_CLUSTER_WORK, p);
     eg_parcel_drop(p);
     return s;
 }
@@ -317,7 +318,7 @@ static void mpi_settle(mpi *m, eg_duty *t)
 }
 
 /* Another rank has answered. */
-static eg_status mpi_hear(mpi *m, const eg_frame *f, eg_message *message)
+static eg_status mpi_hear(mpi *m, const eg_cluster_frame *f, eg_message *message)
 {
     EG_TRY(eg_message_unpack(f->bytes, f->n, mpi_n_classes(m), message));
     mpi_piece *p = mpi_find(m, message->head.number);
@@ -336,14 +337,14 @@ static eg_status mpi_hear(mpi *m, const eg_frame *f, eg_message *message)
 static eg_status mpi_gather(mpi *m)
 {
     eg_cluster *c = m->site.cluster;
-    eg_frame f;
+    eg_cluster_frame f;
     EG_TRY(eg_cluster_pump(c));
     for (eg_duty *t; (t = eg_crew_take(m->crew));)
         mpi_settle(m, t);
     while (eg_cluster_take(c, &f)) {
         eg_message *message;
         eg_status s = eg_alloc(1, sizeof *message, &message);
-        if (s == EG_OK && f.kind == EG_FRAME_REPLY)
+        if (s == EG_OK && f.kind == EG_CLUSTER_REPLY)
             s = mpi_hear(m, &f, message);
         free(message);
         free(f.bytes);
@@ -416,7 +417,7 @@ static void mpi_close(void *self)
     char why[EG_MESSAGE_TEXT];
     mpi_note_error(why);
     for (int r = 1; m->met && r < eg_cluster_size(c); r++)
-        if (eg_cluster_post_bytes(c, r, EG_FRAME_OVER, NULL, 0) != EG_OK)
+        if (eg_cluster_post_bytes(c, r, EG_CLUSTER_OVER, NULL, 0) != EG_OK)
             break; /* the end of all will tell it */
     if (m->met)
         (void)eg_cluster_pump(c);
