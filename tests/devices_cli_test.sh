@@ -153,7 +153,7 @@ printf '%s 0123456789abcdef0123456789abcdef\n' 0 7 >wrong.txt
 refused "its key is another" join "$url" --client 0 --key wrong.txt --state e
 refused "its key is another" join "$url" --client 7 --key wrong.txt --state e
 refused "no key of client 2" join "$url" --client 2 --key wrong.txt --state e
-refused "another instruction set ('plain')" join "$url" --client 0 --key engram-keys.txt --state e --isa plain
+refused "another instruction set than the server: plain, not" join "$url" --client 0 --key engram-keys.txt --state e --isa plain
 refused "serve without --own-data" join "$url" --client 0 --key engram-keys.txt --state e --own-data
 refused "only https:// leads to other machines" join http://192.0.2.1:1 --client 0 --key engram-keys.txt
 refused "is no address" join localhost --client 0 --key engram-keys.txt

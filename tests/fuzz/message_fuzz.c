@@ -14,14 +14,17 @@
 
 enum { CLASSES = 4 };
 
-static void try_turn(const eg_message *m)
+static void try_turn(eg_message *m)
 {
     eg_turn turn;
+    eg_bundle *down;
+    EG_ASSERT(eg_bundle_new(&down) == EG_OK);
     eg_test test = {0};
-    if (eg_message_to_turn(m, &turn, &test) == EG_OK && turn.kind == EG_TURN_TEST)
+    if (eg_message_to_turn(m, down, &turn, &test) == EG_OK && turn.kind == EG_TURN_TEST)
         for (size_t i = 0; i < test.n; i++)
             EG_ASSERT(test.exams[i].n >= 0 && test.exams[i].n_classes >= 0);
     eg_test_fini(&test);
+    eg_bundle_free(down);
 }
 
 /* As the answer to this turn, whoever it is from. */
@@ -29,7 +32,8 @@ static void try_reply(eg_message *m, const eg_turn *turn)
 {
     eg_reply reply = {0};
     if (eg_message_hear(turn, m, &reply) == EG_OK) {
-        EG_ASSERT(turn->kind == EG_TURN_TEST ? reply.n_scores <= turn->test->n : reply.up != NULL);
+        EG_ASSERT(turn->kind == EG_TURN_TEST ? reply.n_scores <= turn->test->n
+                                             : reply.up != NULL);
         EG_ASSERT(reply.seconds >= 0 && reply.n_notes <= EG_MAX_NOTES);
     }
     eg_reply_fini(&reply);

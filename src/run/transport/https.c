@@ -51,7 +51,7 @@ static eg_status https_open(void *self, const eg_site *site)
     EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->keys, &h->keys));
     EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->devices, &h->devices));
     for (int64_t i = 0; i < h->n_devices; i++)
-        h->devices[i].piece = -1;
+        h->devices[i].turn = -1;
     if (!h->how.keys)
         return eg_fail(EG_EINVAL, "a server needs a file for the keys of its devices");
     if (access(h->how.keys, F_OK) != 0)
@@ -99,7 +99,7 @@ static eg_status https_welcome(eg_https *h)
     eg_json *json = eg_json_object();
     if (!json)
         return EG_ENOMEM;
-    EG_TRY(eg_hello_fill(h->site.feed, h->site.net, h->how.own_data, &h->mine));
+    EG_TRY(eg_hello_fill(&h->site, h->how.own_data, &h->mine));
     eg_status s = https_fill_welcome(h, json);
     if (s == EG_OK)
         s = eg_json_print(json, 0, &text, &n);
@@ -214,8 +214,9 @@ static eg_status https_begin(void *self, const eg_job *job)
 {
     eg_https *h = self;
     eg_message *m;
+    eg_board board = {0};
     eg_http_page *down = NULL;
-    eg_https_piece *pieces = NULL;
+    eg_https_turn *turns = NULL;
     if (!h->begun)
         EG_TRY(https_wait(h));
     EG_TRY(eg_alloc(1, sizeof *m, &m));
@@ -223,67 +224,67 @@ static eg_status https_begin(void *self, const eg_job *job)
     eg_status s = https_pack(m, job->down, &down);
     free(m);
     if (s == EG_OK)
-        s = eg_alloc((size_t)job->n, sizeof *pieces, &pieces);
+        s = eg_board_begin(&board, job, h->board.exchange + 1);
+    if (s == EG_OK)
+        s = eg_alloc((size_t)job->n, sizeof *turns, &turns);
     if (s != EG_OK) {
+        eg_board_end(&board);
         eg_http_page_drop(down);
         return s;
     }
     pthread_mutex_lock(&h->lock);
-    h->job = job;
-    h->pieces = pieces;
+    h->board = board;
+    h->turns = turns;
     h->down = down;
-    h->exchange++;
-    h->n_given = h->n_taken = 0;
     h->since = eg_seconds();
     pthread_mutex_unlock(&h->lock);
     return EG_OK;
 }
 
-/* Turn i as bytes. */
-static eg_status https_tell(const eg_https *h, int64_t i, eg_turn *turn, eg_http_page **out)
+/* Tells the next turn, as bytes. */
+static eg_status https_tell(eg_https *h, int64_t i, eg_http_page **out)
 {
-    eg_bundle *own = NULL;
+    eg_board_turn *t = &h->board.turns[i];
     eg_message *m;
-    EG_TRY(h->job->tell(h->job->context, i, turn, &own));
-    eg_status s = eg_alloc(1, sizeof *m, &m);
-    if (s == EG_OK) {
-        size_t n_classes = (size_t)eg_scenario_n_classes(h->site.feed->scenario);
-        s = eg_message_of_turn(turn, n_classes, m);
-        m->head.number = h->exchange * EG_HTTPS_PIECES + i;
-        if (s == EG_OK)
-            s = https_pack(m, own, out);
-        eg_message_end_turn(m);
-        free(m);
-    }
-    eg_bundle_free(own);
+    EG_TRY(eg_board_tell(&h->board));
+    EG_TRY(eg_alloc(1, sizeof *m, &m));
+    eg_status s =
+        eg_message_of_turn(&t->is, (size_t)eg_scenario_n_classes(h->site.feed->scenario), m);
+    m->head.number = eg_board_number(&h->board, i);
+    if (s == EG_OK)
+        s = https_pack(m, t->own, out);
+    eg_message_end_turn(m);
+    free(m);
+    eg_bundle_free(t->own);
+    t->own = NULL;
     return s;
 }
 
 /* Tells as many turns ahead as may be under way. */
 static eg_status https_hand_out(eg_https *h)
 {
-    int64_t window = h->job->large ? HTTPS_LARGE : HTTPS_WINDOW;
-    while (h->n_given < h->job->n && h->n_given < h->n_taken + window) {
-        eg_turn turn = {0};
+    eg_board *b = &h->board;
+    int64_t window = b->job->large ? HTTPS_LARGE : HTTPS_WINDOW;
+    while (b->n_told < b->job->n && b->n_told < b->n_taken + window) {
+        int64_t i = b->n_told, id;
         eg_http_page *ask = NULL;
-        EG_TRY(https_tell(h, h->n_given, &turn, &ask));
+        EG_TRY(https_tell(h, i, &ask));
         pthread_mutex_lock(&h->lock);
-        h->pieces[h->n_given] = (eg_https_piece){.turn = turn, .ask = ask};
-        h->devices[turn.id].piece = h->n_given++;
+        id = b->turns[i].is.id;
+        h->turns[i].ask = ask;
+        h->devices[id].turn = i;
         pthread_mutex_unlock(&h->lock);
-        eg_http_server_wake(h->server, turn.id);
+        eg_http_server_wake(h->server, id);
     }
     return EG_OK;
 }
 
-/* Under the lock: whether piece i will have no answer, in a sentence. */
-static bool https_is_lost(const eg_https *h, const eg_https_piece *p)
+/* Under the lock: true if the turn will get no answer; the error text says why. */
+static bool https_is_lost(const eg_https *h, const eg_board_turn *t)
 {
-    const eg_https_device *d = &h->devices[p->turn.id];
+    const eg_https_device *d = &h->devices[t->is.id];
     double now = eg_seconds(), patience = eg_https_patience(h);
-    if (*p->flaw)
-        eg_fail(EG_EFORMAT, "%s", p->flaw);
-    else if (!d->met)
+    if (!d->met)
         eg_fail(EG_EIO, "its device is not there");
     else if (now - d->heard > patience)
         eg_fail(EG_EIO, "its device was not heard of for %.0f seconds", patience);
@@ -294,55 +295,41 @@ static bool https_is_lost(const eg_https *h, const eg_https_piece *p)
     return true;
 }
 
-/* An answer that cannot be one is as good as none: the run does not end by it. */
-static eg_status https_hear(eg_https_piece *p, eg_reply *out, bool *lost)
-{
-    eg_status s = eg_message_hear(&p->turn, p->answer, out);
-    if (s == EG_OK || s == EG_ENOMEM)
-        return s;
-    eg_reply_fini(out);
-    *lost = true;
-    return EG_OK;
-}
-
 static eg_status https_take(void *self, int64_t i, eg_reply *out, bool *lost)
 {
     eg_https *h = self;
     *lost = false;
     *out = (eg_reply){0};
     EG_TRY(https_hand_out(h));
-    eg_https_piece *p = &h->pieces[i];
+    eg_board_turn *t = &h->board.turns[i];
     pthread_mutex_lock(&h->lock);
-    while (!p->answer && !(*lost = https_is_lost(h, p)))
+    while (!t->there && !(*lost = https_is_lost(h, t)))
         https_nap(h);
-    h->devices[p->turn.id].piece = -1; /* what comes later is refused */
+    t->there = true; /* what comes later is refused */
+    h->devices[t->is.id].turn = -1;
+    if (!*lost && t->status != EG_OK) { /* what cannot be is as good as nothing */
+        *lost = true;
+        eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
+    }
+    *out = eg_board_take(&h->board, i);
     pthread_mutex_unlock(&h->lock);
-    eg_status s = *lost ? EG_OK : https_hear(p, out, lost);
-    if (p->answer)
-        eg_message_fini(p->answer);
-    free(p->answer);
-    eg_http_page_drop(p->ask);
-    p->answer = NULL, p->ask = NULL;
-    h->n_taken = i + 1;
-    return s;
+    eg_http_page_drop(h->turns[i].ask);
+    h->turns[i].ask = NULL;
+    return EG_OK;
 }
 
 static void https_end(void *self)
 {
     eg_https *h = self;
     pthread_mutex_lock(&h->lock);
-    for (int64_t i = h->n_taken; h->pieces && i < h->n_given; i++) {
-        eg_https_piece *p = &h->pieces[i];
-        h->devices[p->turn.id].piece = -1;
-        if (p->answer)
-            eg_message_fini(p->answer);
-        free(p->answer);
-        eg_http_page_drop(p->ask);
+    for (int64_t i = 0; h->turns && i < h->board.n_told; i++) {
+        h->devices[h->board.turns[i].is.id].turn = -1;
+        eg_http_page_drop(h->turns[i].ask);
     }
-    free(h->pieces);
+    free(h->turns);
     eg_http_page_drop(h->down);
-    h->pieces = NULL, h->down = NULL, h->job = NULL;
-    h->n_given = h->n_taken = 0;
+    h->turns = NULL, h->down = NULL;
+    eg_board_end(&h->board);
     pthread_mutex_unlock(&h->lock);
 }
 

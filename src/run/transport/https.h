@@ -3,7 +3,7 @@
  *
  * https.c has the server's thread, which hands out turns and takes replies in client order;
  * https_answer.c has what devices ask, on the thread of the HTTP server. Under the lock both
- * see the same pieces.
+ * see the same turns.
  */
 #ifndef EG_HTTPS_H
 #define EG_HTTPS_H
@@ -16,24 +16,20 @@
 
 #include <pthread.h>
 
-#define EG_HTTPS_ROOT   "/engram/1"
-#define EG_HTTPS_PIECES ((int64_t)1 << 32) /* numbers of an exchange */
+#define EG_HTTPS_ROOT "/engram/1"
 
 /* What the server knows of a client's device. */
 typedef struct eg_https_device {
     double heard;  /* when it last said something; 0: never */
     bool met;      /* it has said what it is, and fits */
-    int64_t piece; /* of the exchange under way, that is its own; -1: none */
+    int64_t turn;  /* of the exchange under way, that is its own; -1: none */
     bool told_end; /* it knows that the run is over */
 } eg_https_device;
 
-/* A turn of the exchange. */
-typedef struct eg_https_piece {
-    eg_turn turn;
-    eg_http_page *ask;  /* the turn as bytes: a device that starts anew asks for it again */
-    eg_message *answer; /* NULL: not there yet */
-    char flaw[256];     /* why what came is no answer; "": nothing such came */
-} eg_https_piece;
+/* What a turn of the board is to this transport. */
+typedef struct eg_https_turn {
+    eg_http_page *ask; /* as bytes: a device that starts anew asks for it again */
+} eg_https_turn;
 
 typedef struct eg_https {
     eg_site site;
@@ -49,12 +45,10 @@ typedef struct eg_https {
     /* Under the lock. */
     eg_https_device *devices; /* [n_devices] */
     bool over;
-    const eg_job *job;      /* NULL: there is no exchange */
-    eg_https_piece *pieces; /* [job->n] */
-    int64_t exchange;       /* number of the one under way, from 1 */
-    int64_t n_given, n_taken;
-    double since;       /* when it began */
-    eg_http_page *down; /* its download */
+    eg_board board;
+    eg_https_turn *turns; /* [turns of the board] */
+    double since;         /* when the exchange began */
+    eg_http_page *down;   /* its download */
 } eg_https;
 
 /* Seconds without a word after which a device counts as gone. */

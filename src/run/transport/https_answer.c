@@ -37,20 +37,22 @@ static void answer_page(eg_http_answer *out, eg_http_page *page)
     out->page = eg_http_page_hold(page);
 }
 
-/* Whether somebody still waits for the answer of a device. One that has not said hello to this
- * process may answer a turn that an earlier one gave it under the same number. */
-static bool answer_is_open(const eg_https *h, const eg_https_device *d)
+/* The turn for whose answer of a device somebody still waits; NULL: there is none. A device
+ * that has not said hello to this process may answer a turn that an earlier one gave it under
+ * the same number. */
+static eg_board_turn *answer_open(const eg_https *h, const eg_https_device *d)
 {
-    return h->job && d->met && d->piece >= 0 && !h->pieces[d->piece].answer &&
-           !*h->pieces[d->piece].flaw;
+    return d->met && d->turn >= 0
+               ? eg_board_find(&h->board, eg_board_number(&h->board, d->turn))
+               : NULL;
 }
 
-/* The piece that a device has and that this number names; NULL: there is none such. */
-static eg_https_piece *answer_find(eg_https *h, const eg_http_request *r)
+/* The same, if this number names it. */
+static eg_board_turn *answer_find(eg_https *h, const eg_http_request *r)
 {
     const eg_https_device *d = &h->devices[r->client];
-    bool is = answer_is_open(h, d) && h->exchange * EG_HTTPS_PIECES + d->piece == r->number;
-    return is ? &h->pieces[d->piece] : NULL;
+    bool is = eg_board_number(&h->board, d->turn) == r->number;
+    return is ? answer_open(h, d) : NULL;
 }
 
 static void answer_run(eg_https *h, const eg_http_request *r, eg_http_answer *out)
@@ -90,8 +92,8 @@ static void answer_turn(eg_https *h, const eg_http_request *r, eg_http_answer *o
         answer_say(out, 410, "the run is over");
     } else if (!d->met) {
         answer_say(out, 428, "say hello first");
-    } else if (answer_is_open(h, d)) {
-        answer_page(out, h->pieces[d->piece].ask);
+    } else if (answer_open(h, d)) {
+        answer_page(out, h->turns[d->turn].ask);
     } else if (r->late) {
         answer_say(out, 204, "%s", "");
     }
@@ -104,7 +106,7 @@ static void answer_gone(eg_http_answer *out)
 
 static void answer_download(eg_https *h, const eg_http_request *r, eg_http_answer *out)
 {
-    if (h->down && r->number == h->exchange)
+    if (h->down && r->number == h->board.exchange)
         answer_page(out, h->down);
     else
         answer_gone(out);
@@ -118,33 +120,45 @@ static void answer_alive(eg_https *h, const eg_http_request *r, eg_http_answer *
         answer_gone(out);
 }
 
+/* Takes an answer apart. What a device says is about the device, whatever the code: *out is of
+ * the reading alone. */
+static eg_status answer_read(const eg_https *h, const eg_http_request *r, eg_board_turn *t)
+{
+    eg_message *m;
+    size_t n_classes = (size_t)eg_scenario_n_classes(h->site.feed->scenario);
+    EG_TRY(eg_alloc(1, sizeof *m, &m));
+    eg_status s = eg_message_unpack(r->body ? r->body : "", r->n_body, n_classes, m);
+    if (s == EG_OK && m->head.number != r->number)
+        s = eg_fail(EG_EFORMAT, "it answers another turn than it says");
+    if (s == EG_OK) {
+        t->status = eg_message_hear(&t->is, m, &t->reply);
+        if (t->status != EG_OK)
+            t->why = strdup(eg_error());
+    }
+    eg_message_fini(m);
+    free(m);
+    return s;
+}
+
 static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *out)
 {
-    eg_https_piece *p = answer_find(h, r);
-    eg_message *m;
-    if (!p) {
+    char why[512];
+    eg_board_turn *t = answer_find(h, r);
+    if (!t) {
         answer_gone(out);
         return;
     }
-    size_t n_classes = (size_t)eg_scenario_n_classes(h->site.feed->scenario);
-    eg_status s = eg_alloc(1, sizeof *m, &m);
-    if (s == EG_OK)
-        s = eg_message_unpack(r->body ? r->body : "", r->n_body, n_classes, m);
-    if (s == EG_OK && m->head.number != r->number) {
-        eg_message_fini(m);
-        s = eg_fail(EG_EFORMAT, "it answers another turn than it says");
+    eg_status s = answer_read(h, r, t);
+    answer_say(out,
+               s == EG_OK       ? 200
+               : s == EG_ENOMEM ? 503
+                                : 400,
+               "%s", s == EG_OK ? "taken" : eg_error());
+    if (s != EG_OK && s != EG_ENOMEM) { /* the run need not wait for more of this */
+        snprintf(why, sizeof why, "it answered with what is no answer: %s", eg_error());
+        t->status = s, t->why = strdup(why);
     }
-    if (s != EG_OK) {
-        free(m);
-        answer_say(out, s == EG_ENOMEM ? 503 : 400, "%s", eg_error());
-        if (s != EG_ENOMEM) /* the run need not wait for more of this */
-            snprintf(p->flaw, sizeof p->flaw, "it answered with what is no answer: %s",
-                     eg_error());
-        pthread_cond_broadcast(&h->changed);
-        return;
-    }
-    p->answer = m;
-    answer_say(out, 200, "taken");
+    t->there = s != EG_ENOMEM;
     pthread_cond_broadcast(&h->changed);
 }
 

@@ -237,7 +237,8 @@ static eg_status join_open(join *j)
                        (long long)eg_scenario_n_clients(j->feed.scenario));
     j->worker_open = true; /* even half open it is to be closed */
     EG_TRY(eg_worker_open(e, &j->feed, j->net, &j->agreed, j->store, &j->worker));
-    return eg_hello_fill(&j->feed, j->net, j->how->own_data, &j->mine);
+    return eg_hello_fill(&(eg_site){.e = e, .feed = &j->feed, .net = j->net}, j->how->own_data,
+                         &j->mine);
 }
 
 /* Says what it has; the server takes it or says why not. It may be another process than the one
@@ -338,13 +339,10 @@ static eg_status join_answer(join *j, eg_message *m)
     eg_reply reply = {0};
     join_bytes out = {0};
     eg_http_reply heard;
-    EG_TRY(eg_message_to_turn(m, &turn, &none));
+    EG_TRY(eg_message_to_turn(m, j->down, &turn, &none));
     eg_test_fini(&none);
     if (turn.kind != EG_TURN_CLIENT || turn.id != j->how->client)
         return eg_fail(EG_EFORMAT, "the server asks for what is no turn of this client");
-    if (m->bundles[0])
-        eg_bundle_rest_on(m->bundles[0], j->down);
-    turn.down = m->bundles[0] ? m->bundles[0] : j->down;
     if (!join_moment(j, &turn))
         return EG_OK;
     eg_pulse_set(j->pulse, m->head.number);
@@ -375,7 +373,7 @@ static eg_status join_take(join *j, const eg_http_reply *reply)
     eg_status s = eg_message_unpack(reply->bytes, reply->n,
                                     (size_t)eg_scenario_n_classes(j->feed.scenario), m);
     if (s == EG_OK) {
-        s = join_download(j, m->head.number / EG_HTTPS_PIECES, &gone);
+        s = join_download(j, eg_board_exchange_of(m->head.number), &gone);
         if (s == EG_OK && !gone)
             s = join_answer(j, m);
         eg_message_fini(m);

@@ -60,10 +60,11 @@ eg_status eg_message_pack(const eg_message *m, const eg_bundle *const bundles[2]
 eg_status eg_message_unpack(const void *bytes, size_t n, size_t n_classes, eg_message *out);
 
 /* turn_message.c: a turn into a message and back. Of what points, classes met are lent: they
- * belong to the turn, and to the message when it comes back. test holds the exams of a test.
- * EG_EFORMAT: there can be no such turn. */
+ * belong to the turn, and to the message when it comes back, as its first bundle does, which
+ * then rests on the download. test holds the exams of a test. EG_EFORMAT: there can be no such
+ * turn, or there was no download (down is NULL). */
 eg_status eg_message_of_turn(const eg_turn *t, size_t n_classes, eg_message *out);
-eg_status eg_message_to_turn(const eg_message *m, eg_turn *out, eg_test *test);
+eg_status eg_message_to_turn(eg_message *m, const eg_bundle *down, eg_turn *out, eg_test *test);
 void eg_message_end_turn(eg_message *m); /* after eg_message_of_turn, in place of fini */
 
 /* What a turn came to, status and reply, as the bytes of its answer; s comes from the turn that

@@ -155,7 +155,10 @@ static void test_what_is_announced_alone_takes_no_memory(void **state)
 static void test_a_turn_comes_back_from_its_head(void **state)
 {
     (void)state;
-    const eg_turn turn = {.exchange = 2,
+    eg_bundle *down;
+    assert_ok(eg_bundle_new(&down));
+    const eg_turn turn = {.down = down,
+                          .exchange = 2,
                           .id = 7,
                           .round = 9,
                           .seed = 11,
@@ -169,10 +172,12 @@ static void test_a_turn_comes_back_from_its_head(void **state)
     eg_turn back;
     eg_test test = {0};
     assert_ok(eg_message_of_turn(&turn, CLASSES, &m));
-    assert_ok(eg_message_to_turn(&m, &back, &test));
+    assert_ok(eg_message_to_turn(&m, down, &back, &test));
     assert_memory_equal(&back, &turn, sizeof turn);
+    assert_fails(eg_message_to_turn(&m, NULL, &back, &test), EG_EFORMAT, "no download");
     m.head.kind = EG_MESSAGE_REPLY;
-    assert_fails(eg_message_to_turn(&m, &back, &test), EG_EFORMAT, "no such turn");
+    assert_fails(eg_message_to_turn(&m, down, &back, &test), EG_EFORMAT, "no such turn");
+    eg_bundle_free(down);
 }
 
 static const eg_exam exams[] = {
@@ -217,8 +222,10 @@ static void test_a_test_comes_back_from_its_bytes(void **state)
     eg_test got = {0};
     static eg_message m;
     eg_turn turn;
+    eg_bundle *down;
+    assert_ok(eg_bundle_new(&down));
     send_test(&sent, &m);
-    assert_ok(eg_message_to_turn(&m, &turn, &got));
+    assert_ok(eg_message_to_turn(&m, down, &turn, &got));
     assert_int_equal(turn.kind, EG_TURN_TEST);
     assert_ptr_equal(turn.test, &got);
     assert_int_equal(turn.id, 4);
@@ -238,12 +245,13 @@ static void test_a_test_comes_back_from_its_bytes(void **state)
         cut = m;
         cut.head.n_numbers = n;
         if (n != 1 && n != 13 && n != 24) /* where an exam ends */
-            assert_fails(eg_message_to_turn(&cut, &turn, &got), EG_EFORMAT, "breaks off");
+            assert_fails(eg_message_to_turn(&cut, down, &turn, &got), EG_EFORMAT, "breaks off");
         eg_test_fini(&got);
     }
     m.numbers[0] = 7;
-    assert_fails(eg_message_to_turn(&m, &turn, &got), EG_EFORMAT, "of what model");
+    assert_fails(eg_message_to_turn(&m, down, &turn, &got), EG_EFORMAT, "of what model");
     eg_message_fini(&m);
+    eg_bundle_free(down);
 }
 
 static eg_status put_bytes(void *context, const eg_message *m,

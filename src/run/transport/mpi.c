@@ -9,7 +9,7 @@
  * process.
  */
 #include "run/transport/crew.h"
-#include "run/transport/meet.h"
+#include "run/transport/hello.h"
 
 #include "base/pool.h"
 
@@ -22,30 +22,16 @@ typedef struct mpi_rank {
     bool told;         /* it has this exchange's download */
 } mpi_rank;
 
-/* A turn of the exchange. */
-typedef struct mpi_piece {
-    eg_turn turn;
-    eg_reply reply;
-    eg_status status;
-    char *error;
-    int rank;   /* that has it */
-    bool there; /* status and reply are */
-} mpi_piece;
-
 typedef struct mpi {
     eg_site site;
     eg_crew *crew;
     mpi_rank *ranks; /* [size] */
     int n_workers;   /* of all ranks */
-    const eg_job *job;
-    mpi_piece *pieces; /* [job->n] */
-    int64_t base;      /* number of the first piece: those below are of earlier exchanges */
-    int64_t n_given, n_taken;
+    eg_board board;
+    int *has;        /* [turns of the board]: the rank that has each */
     eg_parcel *down; /* packed when the first other rank needs it */
     bool met;
 } mpi;
-
-#define MPI_PIECES ((int64_t)1 << 32) /* numbers of an exchange */
 
 static size_t mpi_n_classes(const mpi *m)
 {
@@ -83,13 +69,9 @@ static eg_status mpi_accept(const mpi *m, const eg_cluster_frame *f, eg_bundle *
         return s;
     }
     eg_message *asked = t->asked;
-    t->status = *down ? eg_message_to_turn(asked, &t->turn, &t->test)
-                      : eg_fail(EG_EFORMAT, "there was no download");
+    t->status = eg_message_to_turn(asked, *down, &t->turn, &t->test);
     if (t->status != EG_OK)
         t->error = strdup(eg_error());
-    if (asked->bundles[0])
-        eg_bundle_rest_on(asked->bundles[0], *down);
-    t->turn.down = asked->bundles[0] ? asked->bundles[0] : *down;
     *out = t;
     return EG_OK;
 }
@@ -187,12 +169,10 @@ static eg_status mpi_meet(void *self, bool *served)
 static eg_status mpi_begin(void *self, const eg_job *job)
 {
     mpi *m = self;
-    m->job = job;
-    m->base = eg_cluster_number(m->site.cluster) * MPI_PIECES;
-    m->n_given = m->n_taken = 0;
     for (int r = 0; r < eg_cluster_size(m->site.cluster); r++)
         m->ranks[r].told = false;
-    return eg_alloc((size_t)job->n, sizeof *m->pieces, &m->pieces);
+    EG_TRY(eg_board_begin(&m->board, job, eg_cluster_number(m->site.cluster)));
+    return eg_alloc((size_t)job->n, sizeof *m->has, &m->has);
 }
 
 /* A message, packed for the others. */
@@ -209,20 +189,23 @@ static eg_status mpi_pack(const eg_message *message, const eg_bundle *bundle, eg
 }
 
 /* Sends a turn to another rank, and before the first the download. */
-static eg_status mpi_send(mpi *m, int to, int64_t i, const eg_bundle *own, eg_message *message)
+static eg_status mpi_send(mpi *m, int to, int64_t i, eg_message *message)
 {
     eg_cluster *c = m->site.cluster;
     eg_parcel *p = NULL;
     *message = (eg_message){.head = {.kind = EG_MESSAGE_DOWNLOAD}};
     if (!m->down)
-        EG_TRY(mpi_pack(message, m->job->down, &m->down));
+        EG_TRY(mpi_pack(message, m->board.job->down, &m->down));
     if (!m->ranks[to].told)
         EG_TRY(eg_cluster_post(c, to, EG_CLUSTER_WORK, m->down));
     m->ranks[to].told = true;
-    eg_status s = eg_message_of_turn(&m->pieces[i].turn, mpi_n_classes(m), message);
-    message->head.number = m->base + i;
+    eg_board_turn *t = &m->board.turns[i];
+    eg_status s = eg_message_of_turn(&t->is, mpi_n_classes(m), message);
+    message->head.number = eg_board_number(&m->board, i);
     if (s == EG_OK)
-        s = mpi_pack(message, own, &p);
+        s = mpi_pack(message, t->own, &p);
+    eg_bundle_free(t->own);
+    t->own = NULL;
     eg_message_end_turn(message);
     if (s == EG_OK)
         s = eg_cluster_post(c, to, EG_CLUSTER_WORK, p);
@@ -231,45 +214,31 @@ static eg_status mpi_send(mpi *m, int to, int64_t i, const eg_bundle *own, eg_me
 }
 
 /* Gives a turn to a worker of this rank. */
-static eg_status mpi_give(mpi *m, int64_t i, eg_bundle *take)
+static eg_status mpi_give(mpi *m, int64_t i)
 {
-    eg_duty *t;
-    eg_status s = eg_alloc(1, sizeof *t, &t);
-    if (s != EG_OK) {
-        eg_bundle_free(take);
-        return s;
-    }
-    *t = (eg_duty){.number = m->base + i, .turn = m->pieces[i].turn, .own = take};
-    eg_crew_give(m->crew, t);
+    eg_duty *d;
+    eg_board_turn *t = &m->board.turns[i];
+    EG_TRY(eg_alloc(1, sizeof *d, &d));
+    *d = (eg_duty){.number = eg_board_number(&m->board, i), .turn = t->is, .own = t->own};
+    t->own = NULL;
+    eg_crew_give(m->crew, d);
     return EG_OK;
 }
 
 /* Hands the next turn to a rank. */
 static eg_status mpi_hand(mpi *m, int to)
 {
-    int64_t i = m->n_given;
-    eg_turn *turn = &m->pieces[i].turn;
-    eg_bundle *own = NULL;
-    eg_status s = m->job->tell(m->job->context, i, turn, &own);
-    if (own)
-        eg_bundle_rest_on(own, m->job->down);
-    turn->down = own ? own : m->job->down;
-    if (s == EG_OK && to == 0) {
-        s = mpi_give(m, i, own);
-        own = NULL;
-    } else if (s == EG_OK) {
-        eg_message *message;
-        s = eg_alloc(1, sizeof *message, &message);
-        if (s == EG_OK)
-            s = mpi_send(m, to, i, own, message);
-        free(message);
-    }
-    eg_bundle_free(own);
+    int64_t i = m->board.n_told;
+    eg_message *message = NULL;
+    EG_TRY(eg_board_tell(&m->board));
+    eg_status s = to ? eg_alloc(1, sizeof *message, &message) : mpi_give(m, i);
+    if (s == EG_OK && to)
+        s = mpi_send(m, to, i, message);
+    free(message);
     if (s != EG_OK)
         return s; /* nobody has it: the end must not wait for an answer */
-    m->pieces[i].rank = to;
+    m->has[i] = to;
     m->ranks[to].busy++;
-    m->n_given++;
     return EG_OK;
 }
 
@@ -290,44 +259,39 @@ static int mpi_idle(const mpi *m)
 
 static eg_status mpi_hand_out(mpi *m)
 {
-    for (int to; m->n_given < m->job->n && m->n_given < m->n_taken + 2 * m->n_workers &&
+    const eg_board *b = &m->board;
+    for (int to; b->n_told < b->job->n && b->n_told < b->n_taken + 2 * m->n_workers &&
                  (to = mpi_idle(m)) >= 0;)
         EG_TRY(mpi_hand(m, to));
     return EG_OK;
 }
 
-/* The piece of a number; NULL: it is of an exchange that was given up. */
-static mpi_piece *mpi_find(const mpi *m, int64_t number)
+/* A worker of this rank is done; a turn that is not found is of an exchange that was given up.
+ */
+static void mpi_settle(mpi *m, eg_duty *d)
 {
-    int64_t i = number - m->base;
-    return m->pieces && i >= 0 && i < m->n_given && !m->pieces[i].there ? &m->pieces[i] : NULL;
-}
-
-/* A worker of this rank is done. */
-static void mpi_settle(mpi *m, eg_duty *t)
-{
-    mpi_piece *p = mpi_find(m, t->number);
+    eg_board_turn *t = eg_board_find(&m->board, d->number);
     m->ranks[0].busy--;
-    if (p) {
-        p->status = t->status;
-        p->error = t->error, t->error = NULL;
-        p->reply = t->reply, t->reply = (eg_reply){0};
-        p->there = true;
+    if (t) {
+        t->status = d->status;
+        t->why = d->error, d->error = NULL;
+        t->reply = d->reply, d->reply = (eg_reply){0};
+        t->there = true;
     }
-    eg_duty_free(t);
+    eg_duty_free(d);
 }
 
 /* Another rank has answered. */
 static eg_status mpi_hear(mpi *m, const eg_cluster_frame *f, eg_message *message)
 {
     EG_TRY(eg_message_unpack(f->bytes, f->n, mpi_n_classes(m), message));
-    mpi_piece *p = mpi_find(m, message->head.number);
+    eg_board_turn *t = eg_board_find(&m->board, message->head.number);
     m->ranks[f->from].busy--;
-    if (p) {
-        p->status = eg_message_hear(&p->turn, message, &p->reply);
-        if (p->status != EG_OK)
-            p->error = strdup(eg_error());
-        p->there = true;
+    if (t) {
+        t->status = eg_message_hear(&t->is, message, &t->reply);
+        if (t->status != EG_OK)
+            t->why = strdup(eg_error());
+        t->there = true;
     }
     eg_message_fini(message);
     return EG_OK;
@@ -353,40 +317,39 @@ static eg_status mpi_gather(mpi *m)
     return EG_OK;
 }
 
-/* What a piece came to. */
-static eg_status mpi_outcome(const mpi *m, const mpi_piece *p)
+/* What turn i came to. */
+static eg_status mpi_outcome(const mpi *m, int64_t i)
 {
-    if (p->status == EG_OK)
+    const eg_board_turn *t = &m->board.turns[i];
+    int rank = m->has[i];
+    if (t->status == EG_OK)
         return EG_OK;
-    eg_fail(p->status, "%s", p->error ? p->error : "out of memory");
-    if (p->turn.id >= 0)
-        eg_blame(p->status, "client %lld", (long long)p->turn.id);
-    return p->rank ? eg_blame(p->status, "rank %d on %s", p->rank,
-                              eg_cluster_host(m->site.cluster, p->rank))
-                   : p->status;
+    eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
+    if (t->is.id >= 0)
+        eg_blame(t->status, "client %lld", (long long)t->is.id);
+    return rank ? eg_blame(t->status, "rank %d on %s", rank,
+                           eg_cluster_host(m->site.cluster, rank))
+                : t->status;
 }
 
 static eg_status mpi_take(void *self, int64_t i, eg_reply *out, bool *lost)
 {
     mpi *m = self;
     eg_cluster *c = m->site.cluster;
-    mpi_piece *p = &m->pieces[i];
     *lost = false;
     for (;;) {
         EG_TRY(mpi_gather(m));
         EG_TRY(mpi_hand_out(m));
-        if (p->there)
+        if (m->board.turns[i].there)
             break;
         EG_TRY(eg_cluster_pump(c)); /* what was just handed out, on its way */
         EG_TRY(eg_cluster_check(c));
         eg_cluster_nap(c);
     }
-    m->n_taken = i + 1;
+    *out = eg_board_take(&m->board, i);
     EG_TRY(mpi_hand_out(m)); /* taking one lets one more begin */
     EG_TRY(eg_cluster_pump(c));
-    *out = p->reply;
-    p->reply = (eg_reply){0};
-    return mpi_outcome(m, p);
+    return mpi_outcome(m, i);
 }
 
 static void mpi_end(void *self)
@@ -400,12 +363,9 @@ static void mpi_end(void *self)
         else
             eg_cluster_nap(m->site.cluster);
     }
-    for (int64_t i = 0; m->pieces && i < m->n_given; i++) {
-        eg_reply_fini(&m->pieces[i].reply);
-        free(m->pieces[i].error);
-    }
-    free(m->pieces);
-    m->pieces = NULL;
+    eg_board_end(&m->board);
+    free(m->has);
+    m->has = NULL;
     eg_parcel_drop(m->down);
     m->down = NULL;
 }

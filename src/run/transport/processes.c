@@ -51,18 +51,13 @@ typedef struct child {
     eg_bundle *down; /* of this exchange */
 } child;
 
-static eg_status child_turn(child *c, const eg_message *m, eg_reply *out)
+static eg_status child_turn(child *c, eg_message *m, eg_reply *out)
 {
     eg_turn turn;
     eg_test test = {0};
     if (c->opened != EG_OK)
         return eg_fail(c->opened, "%s", c->why);
-    if (!c->down)
-        return eg_fail(EG_EFORMAT, "there is no such turn");
-    eg_status s = eg_message_to_turn(m, &turn, &test);
-    if (m->bundles[0])
-        eg_bundle_rest_on(m->bundles[0], c->down);
-    turn.down = m->bundles[0] ? m->bundles[0] : c->down;
+    eg_status s = eg_message_to_turn(m, c->down, &turn, &test);
     if (s == EG_OK)
         s = eg_worker_turn(&c->worker, &turn, out);
     eg_test_fini(&test);

@@ -65,6 +65,37 @@ typedef struct eg_transport {
 extern const eg_transport *const eg_transports[];        /* NULL at the end */
 const eg_transport *eg_transport_find(const char *word); /* as eg_family_find */
 
+/* Has a turn's own bundle rest on what all are sent; own NULL: it has the latter. */
+void eg_turn_rest(eg_turn *t, eg_bundle *own, const eg_bundle *down);
+
+/* A turn of the exchange under way, and what it came to. */
+typedef struct eg_board_turn {
+    eg_turn is;
+    eg_bundle *own; /* what this client alone is sent; NULL: nothing, or it is passed on */
+    eg_reply reply;
+    eg_status status;
+    char *why;  /* of a status that is not EG_OK */
+    bool there; /* reply and status are */
+} eg_board_turn;
+
+/* All turns of an exchange. Each has a number by which it is found: one of another exchange has
+ * no turn here. Zeroed, there is no exchange. */
+typedef struct eg_board {
+    const eg_job *job;
+    int64_t exchange; /* its number */
+    int64_t n_told, n_taken;
+    eg_board_turn *turns; /* [job->n] */
+} eg_board;
+
+eg_status eg_board_begin(eg_board *b, const eg_job *job, int64_t exchange);
+eg_status eg_board_tell(eg_board *b); /* the next turn, on the server's thread */
+int64_t eg_board_number(const eg_board *b, int64_t i);
+int64_t eg_board_exchange_of(int64_t number);
+/* The turn of a number that waits for its answer; NULL: there is none. */
+eg_board_turn *eg_board_find(const eg_board *b, int64_t number);
+eg_reply eg_board_take(eg_board *b, int64_t i); /* the caller's now */
+void eg_board_end(eg_board *b);
+
 /* For transports whose exchanges are carried out by a pool of threads: turns are told ahead,
  * replies wait until they are taken. carry has a thread carry out a turn. */
 typedef struct eg_desk eg_desk;

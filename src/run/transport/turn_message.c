@@ -3,6 +3,8 @@
  */
 #include "run/transport/message.h"
 
+#include "run/transport/transport.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,14 +131,17 @@ void eg_message_end_turn(eg_message *m)
     eg_message_fini(m);
 }
 
-eg_status eg_message_to_turn(const eg_message *m, eg_turn *out, eg_test *test)
+eg_status eg_message_to_turn(eg_message *m, const eg_bundle *down, eg_turn *out, eg_test *test)
 {
     const eg_message_head *h = &m->head;
+    if (!down)
+        return eg_fail(EG_EFORMAT, "there was no download");
     *out = (eg_turn){.id = h->id,
                      .round = h->round,
                      .seed = h->seed,
                      .kept = h->kept,
                      .committed = h->committed};
+    eg_turn_rest(out, m->bundles[0], down);
     if (h->kind == EG_MESSAGE_TEST) {
         out->kind = EG_TURN_TEST, out->test = test;
         return message_to_test(m, test);
