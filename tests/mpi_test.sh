@@ -110,7 +110,7 @@ sed 's/data: .*/data: mnist/; s/name: m$/name: d/' classes.yaml >mnist.yaml
 data=(run mnist.yaml --only avg --out refused --quiet)
 first=("$engram" "${data[@]}" --data-dir have)
 refused "rank 1 on $host: .*mnist" "$engram" "${data[@]}" --data-dir empty
-refused "rank 1 on $host has another data" "$engram" "${data[@]}" --data-dir differ
+refused "rank 1 on $host has another set of pixels" "$engram" "${data[@]}" --data-dir differ
 first=("$engram" "${data[@]}" --data-dir empty)
 refused "rank 0 on $host: .*mnist" "$engram" "${data[@]}" --data-dir have
 first=("$engram" "${avg[@]}" --set model.depth=2 --set model.width=4000)
