@@ -52,7 +52,7 @@ static const struct {
     {"optimizer", "an optimiser: its name, or {name: NAME, lr: VALUE, OPTION: VALUE, ...}"},
     {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
     {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
-    {"sweep", "settings with several values, a run for each: {train.lr: [0.1, 0.01]}"},
+    {"sweep", "settings with several values, a run for each: {optimizer.lr: [0.1, 0.01]}"},
     {"runs", "the runs, a list of mappings with these keys:"},
     {"  label", "the run's name, in folders and tables"},
     {"  method", "a method, or a list of methods that work together"},

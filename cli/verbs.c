@@ -11,8 +11,8 @@
 /* What run and compare both take. */
 #define VERBS_RUN_OPTIONS                                                                      \
     "  --only LABEL      this run of the file alone; may be repeated\n"                        \
-    "  --set KEY=VALUE   change a setting: train.lr=0.05, scale=0.1, re-fed.size=500;\n"       \
-    "                    train.lr=0.05,0.1 makes a run for each value\n"                       \
+    "  --set KEY=VALUE   change a setting: optimizer.lr=0.05, scale=0.1, re-fed.size=500;\n"   \
+    "                    optimizer.lr=0.05,0.1 makes a run for each value\n"                   \
     "  --seed N          random seed (0)\n"                                                    \
     "  --seeds A,B..C    one run for each of these seeds\n"                                    \
     "  --workers N       threads that train clients (one a core); no result changes\n"         \

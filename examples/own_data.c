@@ -43,7 +43,7 @@ static const char text[] =
     "data: {name: columns, mean: 0.3, std: 0.2}\n"
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 3, partition: iid}\n"
-    "train: {lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
     "memory: {kind: reservoir, size: 40}\n"
     "runs: [{label: er, method: er}]\n";
 

@@ -20,7 +20,8 @@ data: {name: glyphs, train: 480, test: 120, classes: 4, size: 8, mean: 0.1, std:
 model: {name: mlp, depth: 1, width: 16}
 scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 12, partition: iid}
 memory: {kind: reservoir, size: 40}
-train: {epochs: 1, batch: 8, lr: 0.1}
+optimizer: {lr: 0.1}
+train: {epochs: 1, batch: 8}
 re-fed: {size: 60, epochs: 1}
 runs:
 - {label: refed, method: [er, re-fed, fed-a-gem]}

@@ -14,7 +14,8 @@ data: {name: glyphs, train: 480, test: 60, classes: 4, size: 8, mean: 0.1, std: 
 model: {name: mlp, depth: 1, width: 16}
 scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 60, partition: iid}
 memory: {kind: reservoir, size: 40}
-train: {epochs: 2, batch: 8, lr: 0.1}
+optimizer: {lr: 0.1}
+train: {epochs: 2, batch: 8}
 re-fed: {size: 60, epochs: 2}
 runs:
 - {label: all, method: [er, re-fed, fed-a-gem]}

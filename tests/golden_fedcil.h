@@ -12,7 +12,8 @@ static const char golden_fedcil_text[] =
     "data: {name: glyphs, train: 80, test: 10, classes: 10, size: 8, mean: 0.5, std: 0.5}\n"
     "model: {name: acgan, width: 8}\n"
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"
-    "train: {steps: 1, batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {steps: 1, batch: 8}\n"
     "fedcil: {width: 8}\n"
     "runs: [{label: a, method: fedcil}]\n";
 

@@ -13,7 +13,8 @@ static const char text[] =
     "data: {name: glyphs, train: 160, test: 10, classes: 10, size: 8, mean: 0.5, std: 0.5}\n"
     "model: {name: layers, layers: [conv 8 k3, batch-norm, relu, pool 2, flatten]}\n"
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 1}\n"
-    "train: {steps: 1, batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {steps: 1, batch: 8}\n"
     "pfedgrp: {epochs: 1, settings: width=2 batch=4, trial: 10, guided: false}\n"
     "runs: [{label: a, method: pfedgrp}]\n";
 

@@ -23,7 +23,8 @@ name: kill
 data: {name: glyphs, train: 200, test: 40, classes: 4, size: 8, mean: 0.5, std: 0.5}
 model: {name: layers, layers: [conv 8 k3, batch-norm, relu, pool 2, flatten]}
 scenario: {kind: realtime, clients: 4, path: cycle, classes: 2, samples: 24, test: 5, rounds: 4, partition: types}
-train: {epochs: 2, batch: 16, lr: 0.05, momentum: 0.9}
+optimizer: {lr: 0.05, momentum: 0.9}
+train: {epochs: 2, batch: 16}
 pfedgrp: {epochs: 6, settings: width=4 lr=0.002 batch=8, trial: 40, tries: 30, server_epochs: 10000}
 runs:
 - {label: a, method: pfedgrp}

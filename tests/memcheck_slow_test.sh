@@ -18,7 +18,8 @@ data: {name: glyphs, train: 80, test: 20, classes: 4, size: 12}
 model: {name: layers, layers: [conv 8 k3, batch-norm, relu, pool 2, flatten]}
 scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 1, partition: iid}
 memory: {kind: reservoir, size: 20}
-train: {batch: 8, lr: 0.05}
+optimizer: {lr: 0.05}
+train: {batch: 8}
 runs:
 - {label: threads, method: [er, fed-a-gem], overrides: {server: {mean: median}}}
 - {label: wire, method: [re-fed, scaffold, moon]}

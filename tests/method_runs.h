@@ -23,7 +23,8 @@ static const char *const method_runs_text =
     "  rounds: 2\n"
     "  partition: {kind: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+    "optimizer: {lr: 0.1, momentum: 0.5}\n"
+    "train: {epochs: 2, batch: 16}\n"
     "re_fed: {lr: 0.1}\n"
     "runs:\n";
 
@@ -40,7 +41,8 @@ static const char *const method_runs_images =
     "  rounds: 2\n"
     "  partition: {kind: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 8}\n"
     "re_fed: {size: 30, epochs: 2}\n"
     "fedcil: {width: 4, steps: 2}\n"
     "dgr: {width: 4}\n"
@@ -84,7 +86,7 @@ static inline method_outcome method_runs_run(const char *label, const char *set,
 static inline const char *method_runs_needs(const eg_method *m)
 {
     eg_agreement agreed;
-    return method_agrees(m, 0.5, &agreed) ? "" : ", overrides: {train: {momentum: 0}}";
+    return method_agrees(m, 0.5, &agreed) ? "" : ", overrides: {optimizer: {momentum: 0}}";
 }
 
 /* What a method can run on: blobs, or images if it draws some. */

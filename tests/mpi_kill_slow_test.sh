@@ -16,7 +16,8 @@ data: {name: glyphs, train: 1200, test: 100}
 model: cnn-small
 scenario: {kind: class-incremental, clients: 6, tasks: 5, rounds: 6, partition: {kind: iid}}
 memory: {kind: reservoir, size: 100}
-train: {epochs: 2, batch: 16, lr: 0.02}
+optimizer: {lr: 0.02}
+train: {epochs: 2, batch: 16}
 re-fed: {size: 150, epochs: 2}
 runs:
 - {label: er, method: [er, re-fed, fed-a-gem]}

@@ -42,7 +42,8 @@ data: {name: glyphs, train: 1200, test: 100}
 model: cnn-small
 scenario: {kind: class-incremental, clients: 6, tasks: 5, rounds: 30, partition: {kind: iid}}
 memory: {kind: reservoir, size: 100}
-train: {epochs: 1, batch: 16, lr: 0.02}
+optimizer: {lr: 0.02}
+train: {epochs: 1, batch: 16}
 runs:
 - {label: er, method: [er, fed-a-gem]}
 END

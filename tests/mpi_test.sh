@@ -22,7 +22,8 @@ data: {name: blobs, train: 400, test: 80, classes: 4}
 model: {name: mlp, depth: 1, width: 16}
 scenario: {kind: class-incremental, clients: 6, tasks: 2, rounds: 2, partition: iid}
 memory: {kind: reservoir, size: 20}
-train: {epochs: 1, batch: 16, lr: 0.1}
+optimizer: {lr: 0.1}
+train: {epochs: 1, batch: 16}
 re_fed: {size: 60, epochs: 2}
 runs:
 - {label: avg, method: fedavg}
@@ -45,7 +46,8 @@ name: d
 data: {name: glyphs, train: 120, test: 24, classes: 4, size: 8, mean: 0.5, std: 0.5}
 model: {name: mlp, depth: 0}
 scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 2, partition: iid}
-train: {steps: 2, batch: 8, lr: 0.1}
+optimizer: {lr: 0.1}
+train: {steps: 2, batch: 8}
 eval: {local: true}
 fedcil: {width: 4}
 runs: [{label: fedcil, method: fedcil}]
@@ -81,7 +83,7 @@ avg=(run classes.yaml --only avg --out refused --quiet)
 first=("$engram" "${avg[@]}")
 refused "rank 1 on $host has another instruction set than rank 0 on $host: plain, not" \
     "$engram" "${avg[@]}" --isa plain
-refused "rank 1 on $host has another configuration" "$engram" "${avg[@]}" --set train.lr=0.5
+refused "rank 1 on $host has another configuration" "$engram" "${avg[@]}" --set optimizer.lr=0.5
 refused "rank 1 on $host: there is no 'no.yaml'" "$engram" run no.yaml --out refused --quiet
 mkdir elsewhere
 refused "rank 1 on $host: the folder 'refused' is not the one that rank 0 sees" \

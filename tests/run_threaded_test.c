@@ -9,7 +9,8 @@ static const char text[] =
     "model: {name: layers, layers: [conv 8 k3, batch-norm, relu, pool 2, flatten]}\n"
     "scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 1, partition: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {batch: 8, lr: 0.05}\n"
+    "optimizer: {lr: 0.05}\n"
+    "train: {batch: 8}\n"
     "eval: {every: round}\n"
     "runs: [{label: a, method: [er, fed-a-gem]}]\n";
 

@@ -39,7 +39,7 @@ grep -q '"event":"moment",.*"round":3,"rounds":40,"at":"clients","what":"trainin
 ! grep -q '"event":"moment"' lines || fail "quick rounds tell: $(cat lines)"
 
 # A loss that is not a number is shown as it is.
-"$engram" run t.yaml --only avg --out c --set train.lr=1000 --set train.weight_decay=1000 >lines
+"$engram" run t.yaml --only avg --out c --set optimizer.lr=1000 --set optimizer.weight_decay=1000 >lines
 grep -qE "loss (nan|inf) accuracy" lines || fail "no bad loss: $(cat lines)"
 
 # The bar's line is never longer than the terminal.
@@ -110,7 +110,7 @@ assert all(len(l) <= 60 for l in lines[:2]), lines
 assert lines[2].startswith("no room for: ") and "sent down" in lines[2], lines
 # A run that ends early leaves its line before the table begins.
 early = compare(120, "--set", "data.validation=0.2", "--set", "eval.every=round", "--set", "eval.patience=1",
-                "--set", "train.lr=0", NO_COLOR="1")
+                "--set", "optimizer.lr=0", NO_COLOR="1")
 assert re.search(r" left(\x1b\[K)?\r\n2 runs in ", early), early
 assert len(re.findall(r" left(?:\x1b\[K)?\r\n", early)) == 2, early
 wide = compare(200, NO_COLOR="1")

@@ -22,7 +22,8 @@ static const char *const small_run_text =
     "  rounds: 2\n"
     "  partition: {kind: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+    "optimizer: {lr: 0.1, momentum: 0.5}\n"
+    "train: {epochs: 2, batch: 16}\n"
     "server: {weights: uniform}\n"
     "runs:\n";
 

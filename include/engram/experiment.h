@@ -44,10 +44,10 @@ const char *eg_experiment_file_label(const eg_experiment_file *f, size_t i);
 const eg_published *eg_experiment_file_published(const eg_experiment_file *f, size_t *n);
 
 /* Runs, resolved: a label (NULL: the first), then n overrides "key=value". A setting with
- * several values, "train.lr=0.1,0.01" or `sweep:` in the file, makes a run for each, several
- * such settings one for each combination; then a label stands for all of its runs, and
- * "fedavg train.lr=0.1" for one. EG_ENOENT: there is no such label. What is resolved does not
- * need the file any more; free it with eg_experiments_free. */
+ * several values, "optimizer.lr=0.1,0.01" or `sweep:` in the file, makes a run for each,
+ * several such settings one for each combination; then a label stands for all of its runs, and
+ * "fedavg optimizer.lr=0.1" for one. EG_ENOENT: there is no such label. What is resolved does
+ * not need the file any more; free it with eg_experiments_free. */
 typedef struct eg_experiments {
     size_t n;
     eg_experiment **list; /* [n], ordered by the values of the settings */

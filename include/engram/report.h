@@ -43,7 +43,7 @@ typedef struct eg_compare_how {
 eg_status eg_compare_check(const eg_compare_how *how);
 
 /* Whether a paper's figure is for runs of a label: its own, or that of the sweep which the
- * label is of ("er" of "er train.lr=0.1"). */
+ * label is of ("er" of "er optimizer.lr=0.1"). */
 bool eg_published_fits(const eg_published *p, const char *label);
 
 /* Whether there will be something to hold the others against (its fields against and without)

@@ -188,7 +188,8 @@ static void test_a_trial_is_the_share_that_is_known(void **state)
     "data: {name: glyphs, train: 160, test: 20, classes: 4, size: 8, mean: 0.5, std: 0.5}\n"   \
     "model: {name: mlp, depth: 0}\n"                                                           \
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"                   \
-    "train: {epochs: 3, batch: 16, lr: 0.2}\n"                                                 \
+    "optimizer: {lr: 0.2}\n"                                                                   \
+    "train: {epochs: 3, batch: 16}\n"                                                          \
     "class_replay: {lambda: 0.7, epochs: 4, settings: width=4 lr=0.002 batch=8, tries: 50}\n"  \
     "runs: [{label: a, method: [class-replay, probe]}]\n"
 

@@ -10,7 +10,8 @@
     "model: {name: mlp, depth: 0}\n"                                                           \
     "scenario: {kind: class-incremental, clients: 1, tasks: 1, rounds: 2}\n"                   \
     "memory: {kind: reservoir, size: " memory "}\n"                                            \
-    "train: {epochs: 1, batch: 8, lr: 0.5}\n"                                                  \
+    "optimizer: {lr: 0.5}\n"                                                                   \
+    "train: {epochs: 1, batch: 8}\n"                                                           \
     "runs: [{label: a, method: " method "}]\n"
 
 enum { DIM = 4, CLASSES = 3, BATCH = 8, STEPS = 6, ROWS = BATCH * STEPS };
@@ -218,7 +219,8 @@ static void check_forwards_are_apart(const char *net)
                                "scenario: {kind: class-incremental, clients: 1, tasks: 1, "
                                "rounds: 2}\n"
                                "memory: {kind: reservoir, size: 10}\n"
-                               "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+                               "optimizer: {lr: 0.1}\n"
+                               "train: {epochs: 1, batch: 8}\n"
                                "runs: [{label: a, method: %s}]\n";
     snprintf(plain, sizeof plain, text, net, "fedavg");
     snprintf(der, sizeof der, text, net, "der");

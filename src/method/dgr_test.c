@@ -9,7 +9,8 @@
     "data: {name: glyphs, classes: 4, train: 64, test: 16, size: 8, mean: 0.5, std: 0.5}\n"    \
     "model: {name: mlp, depth: 0}\n"                                                           \
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 1}\n"                   \
-    "train: {steps: 1, batch: 8, lr: 0.5}\n"                                                   \
+    "optimizer: {lr: 0.5}\n"                                                                   \
+    "train: {steps: 1, batch: 8}\n"                                                            \
     "dgr: {width: 4}\n"                                                                        \
     "runs: [{label: a, method: " method "}]\n"
 

@@ -16,7 +16,8 @@ static const eg_method *const method = &eg_method_ewc;
     "data: {name: blobs, train: 90, test: 6, classes: 6, dim: 4}\n"                            \
     "model: {name: mlp, depth: 1, width: 5}\n"                                                 \
     "scenario: {kind: class-incremental, clients: 1, tasks: 3, rounds: 2}\n"                   \
-    "train: {epochs: 1, batch: 8, lr: 0.2}\n"                                                  \
+    "optimizer: {lr: 0.2}\n"                                                                   \
+    "train: {epochs: 1, batch: 8}\n"                                                           \
     "runs: [{label: a, method: " method "}]\n"
 
 static eg_bundle *record_of(const float *fisher, const float *anchor, size_t n)

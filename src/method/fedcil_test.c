@@ -14,7 +14,8 @@ static const char text[] =
     "data: {name: glyphs, train: 40, test: 8, classes: 4, size: 8, mean: 0.5, std: 0.5}\n"
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"
-    "train: {steps: 1, batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {steps: 1, batch: 8}\n"
     "fedcil: {width: 4, consistency: 0.7}\n"
     "runs: [{label: a, method: fedcil}]\n";
 

@@ -142,7 +142,8 @@ static void test_what_does_not_fit_is_said(void **state)
     "data: {name: blobs, train: 40, test: 6, classes: 4, dim: 4}\n"                            \
     "model: {name: mlp, depth: 0}\n"                                                           \
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 1}\n"                   \
-    "train: {epochs: 1, batch: 8, lr: 0.2}\n"                                                  \
+    "optimizer: {lr: 0.2}\n"                                                                   \
+    "train: {epochs: 1, batch: 8}\n"                                                           \
     "runs: [{label: a, method: fedcurv}]\n"
 
 /* Through the worker: the Fisher of the round's data at the trained weights, up and kept. */

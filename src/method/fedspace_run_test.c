@@ -361,7 +361,8 @@ static double one_class_at_a_time(const char *part, const char *set)
                      "data: {name: blobs, train: 1000, test: 500, spread: 0.1, mean: -1}\n"
                      "model: {name: mlp, depth: 0}\n"
                      "scenario: {kind: class-incremental, clients: 2, tasks: 10, rounds: 5}\n"
-                     "train: {epochs: 4, batch: 10, lr: 0.1}\n"
+                     "optimizer: {lr: 0.1}\n"
+                     "train: {epochs: 4, batch: 10}\n"
                      "fedspace: {lambda_r: 0, rho: 1}\n"
                      "runs: [{label: a, method: %s}]\n",
                      part);

@@ -10,7 +10,8 @@
     "data: {name: blobs, train: 24, test: 8, classes: 4, dim: 4}\n"                            \
     "model: {name: mlp, depth: " depth ", width: 5}\n"                                         \
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"                   \
-    "train: {epochs: 1, batch: 12, lr: 0.5, temperature: 0.5}\n"                               \
+    "optimizer: {lr: 0.5}\n"                                                                   \
+    "train: {epochs: 1, batch: 12, temperature: 0.5}\n"                                        \
     "fedspace: {lambda_p: 2, lambda_r: 3}\n"                                                   \
     "runs: [{label: a, method: " method "}]\n"
 

@@ -8,7 +8,8 @@
     "data: {name: blobs, train: 24, test: 8, classes: 4, dim: 4}\n"                            \
     "model: {name: mlp, depth: 1, width: 5}\n"                                                 \
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"                   \
-    "train: {epochs: 1, batch: 12, lr: 0.5}\n"                                                 \
+    "optimizer: {lr: 0.5}\n"                                                                   \
+    "train: {epochs: 1, batch: 12}\n"                                                          \
     "runs: [{label: a, method: " method "}]\n"
 
 enum { ROWS = 12, WIDTH = 5 };

@@ -14,7 +14,8 @@ enum { CLIENTS = 4, ROUNDS = 4, MOST = 4096 };
     "model: {name: layers, layers: '[flatten, linear 6, batch-norm, relu]'}\n"                 \
     "scenario: {kind: class-incremental, clients: 4, tasks: 1, rounds: 4, "                    \
     "partition: {kind: dirichlet, alpha: 0.5, min: 10}" scenario "}\n"                         \
-    "train: {epochs: 2, batch: 16, lr: 0.1}\n"                                                 \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 2, batch: 16}\n"                                                          \
     "runs: [{label: a, method: [before, pfedgraph, after]}]\n"
 #define TEXT TEXT_OF("")
 

@@ -15,7 +15,8 @@
     "model: {name: layers, layers: '[conv 4 k3, batch-norm, relu, flatten]'}\n"                \
     "scenario: {kind: realtime, clients: 4, path: cycle, classes: 2, samples: 24, test: 5, "   \
     "rounds: 5, partition: types" scenario "}\n"                                               \
-    "train: {epochs: 2, batch: 16, lr: 0.05, momentum: 0.9}\n"                                 \
+    "optimizer: {lr: 0.05, momentum: 0.9}\n"                                                   \
+    "train: {epochs: 2, batch: 16}\n"                                                          \
     "pfedgrp: {epochs: 6, settings: width=4 lr=0.002 batch=8, trial: 40, tries: 30, "          \
     "server_epochs: 3, server_lr: 0.1}\n"                                                      \
     "class_replay: {epochs: 6, settings: width=4 lr=0.002 batch=8, trial: 40, tries: 30}\n"    \
@@ -180,7 +181,7 @@ static void test_other_parts_count_from_where_a_client_starts(void **state)
     char path[512];
     memset(&spied, 0, sizeof spied);
     assert_ok(fixture_run(texts[0], NULL, 1, 0, path));
-    assert_ok(fixture_run(texts[1], "train.momentum=0", 1, 0, path));
+    assert_ok(fixture_run(texts[1], "optimizer.momentum=0", 1, 0, path));
     assert_int_equal(spied.anchored, 2 * CLIENTS * ROUNDS);
 }
 
@@ -355,7 +356,8 @@ static void test_the_average_is_the_plain_mean(void **state)
         "model: {name: mlp, depth: 0}\n"
         "scenario: {kind: class-incremental, clients: 3, tasks: 1, rounds: 2, "
         "partition: {kind: dirichlet, alpha: 0.3, min: 2}}\n"
-        "train: {batch: 8, lr: 0.1}\n"
+        "optimizer: {lr: 0.1}\n"
+        "train: {batch: 8}\n"
         "pfedgrp: {epochs: 1, settings: width=2 batch=8}\n"
         "runs: [{label: a, method: %s}]\n";
     char text[1024], plain[1024];

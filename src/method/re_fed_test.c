@@ -22,7 +22,8 @@ static const char base_text[] =
     "scenario: {kind: class-incremental, clients: 2, tasks: 4, rounds: 2, "
     "partition: {kind: iid}}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 1, batch: 16, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 16}\n"
     "re_fed: {size: 150, epochs: 2}\n"
     "runs:\n"
     "- {label: re-fed, method: re-fed}\n"
@@ -349,7 +350,8 @@ static const char stream_text[] =
     "data: {name: blobs, train: 400, test: 40, classes: 4}\n"
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: async-count, clients: 2, tasks: 2, take: 20, rounds: 1}\n"
-    "train: {batch: 16, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {batch: 16}\n"
     "re_fed: {size: 60, epochs: 1}\n"
     "runs: [{label: a, method: re-fed}]\n";
 

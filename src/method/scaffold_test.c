@@ -53,7 +53,7 @@ static void test_the_correction_and_the_new_control_by_hand(void **state)
 static void test_one_client_is_averaging(void **state)
 {
     (void)state;
-    static const char *const plain = "train.momentum=0";
+    static const char *const plain = "optimizer.momentum=0";
     small_run one = {.method = "scaffold", .set = {plain, "scenario.clients=1"}};
     small_run avg = {.method = "fedavg", .set = {plain, "scenario.clients=1"}};
     assert_string_equal(small_run_all(folder, one).hash, small_run_all(folder, avg).hash);

@@ -41,7 +41,7 @@ fails 2 engram run file.yaml file.yaml --out none
 [ ! -e none ] || echo "something was run"
 echo "# folders are read as they are"
 engram compare one --csv | cut -d, -f1,2
-fails 2 engram compare one --set train.lr=1
+fails 2 engram compare one --set optimizer.lr=1
 fails 2 engram compare one --seeds 0..3
 fails 2 engram compare one --only avg
 fails 1 engram compare runs

@@ -4,7 +4,7 @@ name: s
 data: {name: glyphs, train: 400, test: 80, classes: 4, mean: 0.5, std: 0.25}
 model: {name: mlp, depth: 0}
 scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
-train: {lr: 0.05}
+optimizer: {lr: 0.05}
 runs:
 - {label: avg, method: fedavg}
 YAML
@@ -14,7 +14,7 @@ cp runs/s-avg-s5-*/model.safetensors model.st
 shown() { sed -E 's/of engram [0-9.]+$/of engram VERSION/; s/ *[0-9.]+ %/ X %/'; }
 engram eval model.st --data glyphs --set classes=4 --set test=80 | shown
 engram eval model.st --data glyphs --classes 2,3 --set classes=4 --set test=80 | shown
-engram run small.yaml --set model.weights=model.st --set train.lr=0 --quiet --out again >table
+engram run small.yaml --set model.weights=model.st --set optimizer.lr=0 --quiet --out again >table
 cmp again/s-avg-s0-*/model.safetensors model.st >/dev/null || echo "another seed, in its notes"
 
 echo "# wrong"

@@ -47,7 +47,7 @@ file 's/^data:.*/data: {name: [blobs]}/'
 file 's/^model:.*/model: [mlp]/'
 file 's/^scenario:.*/scenario: 5/'
 file 's/^scenario:.*/scenario: [5]/'
-file 's/^scenario:.*/train: {lr: {a: 1}}/'
+file 's/^scenario:.*/optimizer: {lr: {a: 1}}/'
 echo "5" >bad.yaml
 fails 1 engram run bad.yaml
 echo "[5]" >bad.yaml

@@ -22,7 +22,7 @@ file() {
 }
 file flatten 'linear 20' 'conv 3' >wrong.yaml
 fails 1 engram model wrong.yaml
-fails 2 engram run wrong.yaml --set train.lr=x
+fails 2 engram run wrong.yaml --set optimizer.lr=x
 fails 1 engram run wrong.yaml
 file flatten 'linear 20' 'residual: [relu, linear 21]' >wrong.yaml
 fails 1 engram model wrong.yaml

@@ -14,6 +14,6 @@ mkfifo file.yaml
 text >file.yaml &
 engram run file.yaml --seeds 0..1 --quiet >/dev/null
 text >file.yaml &
-engram compare file.yaml --seeds 0..1 --set train.lr=0.2 --markdown | cut -d'|' -f2
+engram compare file.yaml --seeds 0..1 --set optimizer.lr=0.2 --markdown | cut -d'|' -f2
 text >file.yaml &
-fails 2 engram run file.yaml --set train.lr=fast
+fails 2 engram run file.yaml --set optimizer.lr=fast

@@ -16,7 +16,7 @@ shown() {
 }
 engram pretrain small.yaml | shown
 engram pretrain small.yaml --quiet --probe fractals | shown
-engram pretrain small.yaml --quiet --set train.lr=0.1,0.01 | shown
+engram pretrain small.yaml --quiet --set optimizer.lr=0.1,0.01 | shown
 engram run small.yaml --only avg --quiet --out first >table
 grep -c '"encoder_sha256":"[0-9a-f]*"' first/s-avg-s0-*/metrics.jsonl
 hash() { sed -n 's/.*"params_sha256": "\(.*\)".*/\1/p' "$1"/s-avg-s*/summary.json; }

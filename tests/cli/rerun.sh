@@ -38,11 +38,11 @@ fails 2 engram run file.yaml --force
 
 echo "# mistakes show before anything is run"
 sed 's/name: small/name: other/' file.yaml >right.yaml
-sed 's/method: fedprox/method: fedprox, overrides: {train: {lr: fast}}/; s/small/other/' file.yaml >wrong.yaml
+sed 's/method: fedprox/method: fedprox, overrides: {optimizer: {lr: fast}}/; s/small/other/' file.yaml >wrong.yaml
 fails 1 engram run right.yaml wrong.yaml
 fails 1 engram compare right.yaml wrong.yaml
 fails 2 engram run right.yaml --set fedprox.mu=-1
-fails 1 engram run wrong.yaml --set train.momentum=0.5
+fails 1 engram run wrong.yaml --set optimizer.momentum=0.5
 fails 2 engram run right.yaml --only er --only nothing
 fails 2 engram run right.yaml file.yaml --only nothing
 sed 's/label: prox/label: er/' right.yaml >twice.yaml

@@ -65,7 +65,7 @@ sleep 0.2
 echo "# what goes wrong"
 fails 1 engram run --resume moved
 fails 2 engram run moved
-fails 2 engram run --resume moved --set train.lr=1
+fails 2 engram run --resume moved --set optimizer.lr=1
 fails 1 engram run small --only er --out a | sed 's/-[0-9a-f]\{8\}/-HASH/'
 fails 1 engram run --resume nowhere | sed 's/in [^ ]*$/in SHARE/'
 fails 2 engram run small --json --quiet

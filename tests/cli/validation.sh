@@ -4,7 +4,7 @@ name: h
 data: {name: blobs, train: 200, test: 40, classes: 4, validation: 0.2}
 model: {name: mlp, depth: 0}
 scenario: {kind: class-incremental, clients: 2, tasks: 1, rounds: 6, partition: iid}
-train: {lr: 0}
+optimizer: {lr: 0}
 eval: {every: round, patience: 2}
 runs:
 - {label: avg, method: fedavg}

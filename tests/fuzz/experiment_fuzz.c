@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     memcpy(text, bytes, n);
     text[n] = 0;
     size_t length = strlen(text);
-    const char *set = length < n ? text + length + 1 : "train.lr=0.5";
+    const char *set = length < n ? text + length + 1 : "optimizer.lr=0.5";
     if (eg_experiment_parse("fuzz.yaml", text, &file) == EG_OK) {
         const char *label;
         for (size_t i = 0; i < 4 && (label = eg_experiment_file_label(file, i)); i++) {

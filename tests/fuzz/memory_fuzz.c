@@ -8,7 +8,8 @@ static const char text[] = "name: t\n"
                            "model: {name: mlp, depth: 1, width: 5}\n"
                            "scenario: {kind: class-incremental, clients: 1, tasks: 3,\n"
                            "           rounds: 1, partition: iid}\n"
-                           "train: {batch: 8, lr: 0.1}\n"
+                           "optimizer: {lr: 0.1}\n"
+                           "train: {batch: 8}\n"
                            "memory: {kind: reservoir, size: 12}\n"
                            "runs: [{label: a, method: derpp}]\n";
 

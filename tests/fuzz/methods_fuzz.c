@@ -16,7 +16,8 @@ static void open_client(edit_client *c, const char *method)
              "model: {name: mlp, depth: 1, width: 5}\n"
              "scenario: {kind: class-incremental, clients: 1, tasks: 3, rounds: 1,\n"
              "           partition: iid}\n"
-             "train: {batch: 8, lr: 0.1}\n"
+             "optimizer: {lr: 0.1}\n"
+             "train: {batch: 8}\n"
              "runs: [{label: a, method: %s}]\n",
              method);
     edit_open(c, text, 2);

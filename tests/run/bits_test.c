@@ -18,7 +18,8 @@ static const char *const blobs =
     "model: {name: mlp, depth: 1, width: 16}\n"
     "scenario: {kind: class-incremental, clients: 4, tasks: 2, rounds: 2, partition: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+    "optimizer: {lr: 0.1, momentum: 0.5}\n"
+    "train: {epochs: 2, batch: 16}\n"
     "re_fed: {size: 60, epochs: 2}\n"
     "fedcurv: {samples: 20}\n";
 
@@ -28,7 +29,8 @@ static const char *const glyphs =
     "model: {name: cnn-small}\n"
     "scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}\n"
     "memory: {kind: reservoir, size: 12}\n"
-    "train: {epochs: 1, batch: 16, lr: 0.05}\n"
+    "optimizer: {lr: 0.05}\n"
+    "train: {epochs: 1, batch: 16}\n"
     "re_fed: {size: 30, epochs: 2}\n"
     "er: {batch: 8}\n";
 
@@ -38,7 +40,7 @@ static const char *const stream =
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: realtime, clients: 3, classes: 2, samples: 10, rounds: 6, per_round: 2}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
     "re_fed: {every: 20, size: 30, epochs: 2}\n";
 
 typedef struct row {

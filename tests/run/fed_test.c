@@ -104,9 +104,9 @@ static void test_the_seed_and_every_setting_matter(void **state)
     write_experiment("- {label: er, method: er}\n");
     method_outcome base = method_runs_run("er", NULL, 1, 0);
     static const char *const sets[] = {
-        "train.lr=0.05",      "train.epochs=1",         "memory.size=5",
+        "optimizer.lr=0.05",  "train.epochs=1",         "memory.size=5",
         "memory.kind=window", "memory.kind=random",     "er.batch=3",
-        "memory.insert=once", "server.weights=uniform", "train.optimizer=adam",
+        "memory.insert=once", "server.weights=uniform", "optimizer=adam",
         "scenario.rounds=3",  "train.temperature=0.5"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if (strcmp(base.hash, method_runs_run("er", sets[i], 1, 0).hash) == 0 &&
@@ -266,8 +266,8 @@ static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
     write_experiment(
         "- {label: keep, method: er, overrides: {train: {optimizer_state: keep}}}\n"
         "- {label: fresh, method: er}\n");
-    static const char *const sets[] = {"train.optimizer=sgd", "train.optimizer=adam",
-                                       "train.optimizer=adamw"};
+    /* The file's own is SGD with momentum. */
+    static const char *const sets[] = {NULL, "optimizer=adam", "optimizer=adamw"};
     for (int i = 0; i < 3; i++) {
         method_outcome whole = method_runs_run("keep", sets[i], 1, 0);
         assert_string_equal(whole.hash, method_runs_run("keep", sets[i], 2, 1).hash);
@@ -275,8 +275,8 @@ static void test_a_kept_optimiser_survives_stop_and_wire(void **state)
         assert_string_not_equal(whole.hash, method_runs_run("fresh", sets[i], 1, 0).hash);
     }
     /* Without momentum there is nothing to keep. */
-    method_outcome plain = method_runs_run("fresh", "train.momentum=0", 1, 0);
-    assert_string_equal(plain.hash, method_runs_run("keep", "train.momentum=0", 1, 0).hash);
+    method_outcome plain = method_runs_run("fresh", "optimizer.momentum=0", 1, 0);
+    assert_string_equal(plain.hash, method_runs_run("keep", "optimizer.momentum=0", 1, 0).hash);
 }
 
 /* A server that goes all the way along the mean change is plain averaging, nearly: the change
@@ -305,7 +305,7 @@ static void test_bad_settings_are_said_with_line_and_column(void **state)
         const char *runs, *words;
     } bad[] = {
         {"- {label: a, method: nothing}\n", "there is no method 'nothing'"},
-        {"- {label: a, method: fedavg, overrides: {train: {lr: -1}}}\n", "outside"},
+        {"- {label: a, method: fedavg, overrides: {optimizer: {lr: -1}}}\n", "outside"},
         {"- {label: a, method: fedavg, overrides: {train: {speed: 1}}}\n", "no option 'speed'"},
         {"- {label: a, method: fedavg, colour: red}\n", "no key 'colour'"},
         {"- {label: a, method: [fedavg, fedavg]}\n", "twice"},
@@ -322,7 +322,7 @@ static void test_bad_settings_are_said_with_line_and_column(void **state)
         eg_experiment *e;
         write_experiment(bad[i].runs);
         assert_int_not_equal(eg_experiment_load(file, "a", 0, NULL, &e), EG_OK);
-        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:14"))
+        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:15"))
             fail_msg("'%s' does not say '%s' and where", eg_error(), bad[i].words);
     }
 }

@@ -107,7 +107,8 @@ static const char text[] =
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: async-count, clients: 3, tasks: 2, take: 20, rounds: 2}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 1, batch: 10, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 10}\n"
     "runs: [{label: a, method: er}, {label: b, method: [er, fed-a-gem]}]\n";
 
 static void run_it(const char *label, int workers, int64_t stop, char path[512])

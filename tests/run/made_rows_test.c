@@ -21,7 +21,8 @@ enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 4, MADE = 6 };
     "model: {name: mlp, depth: 1, width: 8}\n"                                                 \
     "scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}\n"   \
     "memory: {kind: reservoir, size: 100}\n"                                                   \
-    "train: {epochs: 2, batch: 8, lr: 0.1}\n"                                                  \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 2, batch: 8}\n"                                                           \
     "re_fed: {size: 15, epochs: 2}\n"                                                          \
     "fedcil: {width: 4, steps: 2}\n"                                                           \
     "dgr: {width: 4}\n"                                                                        \

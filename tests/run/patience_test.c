@@ -15,7 +15,8 @@ static const char text[] = "name: t\n"
                            "model: {name: mlp, depth: 0}\n"
                            "scenario: {kind: class-incremental, clients: 4, tasks: 2,\n"
                            "           rounds: 5, partition: iid}\n"
-                           "train: {lr: 0.1, epochs: 3}\n"
+                           "optimizer: {lr: 0.1}\n"
+                           "train: {epochs: 3}\n"
                            "eval: {every: round}\n"
                            "runs: [{label: a, method: %s}]\n";
 
@@ -107,7 +108,7 @@ static void test_a_run_ends_when_patience_does(void **state)
 {
     (void)state;
     char path[512], hash[65], again[65];
-    static const char *const set[4] = {"train.lr=0", "eval.patience=3"};
+    static const char *const set[4] = {"optimizer.lr=0", "eval.patience=3"};
     run("fedavg", set, 1, 0, path);
     stops_after(path, 9, 6); /* the second task begins with round 6 */
     runs_hash(path, hash);
@@ -132,7 +133,7 @@ static void test_only_rounds_that_validate_count_in_a_stream(void **state)
         "model: {name: mlp, depth: 0}\n"
         "scenario: {kind: realtime, clients: 3, classes: 2, samples: 10, rounds: 30,\n"
         "           per_round: 2, partition: iid}\n"
-        "train: {lr: 0}\n"
+        "optimizer: {lr: 0}\n"
         "eval: {every: 5, patience: 3}\n"
         "runs: [{label: a, method: fedavg}, {label: b, method: local}]\n";
     static const struct {
@@ -162,7 +163,7 @@ static void test_a_run_that_was_ending_ends_when_it_is_resumed(void **state)
     bool stopped;
     eg_experiment *e;
     uint64_t seed;
-    run("fedavg", (const char *[4]){"train.lr=0", "eval.patience=1"}, 1, 0, path);
+    run("fedavg", (const char *[4]){"optimizer.lr=0", "eval.patience=1"}, 1, 0, path);
     stops_after(path, 7, 6);
     assert_ok(eg_run_file(path, EG_RUN_SUMMARY, file));
     assert_int_equal(unlink(file), 0); /* as if it had been killed just before */

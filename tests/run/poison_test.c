@@ -37,7 +37,8 @@ static const char *const poison_text =
     "model: {name: mlp, depth: 1, width: 8}\n"
     "scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 2, partition: group}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 8}\n"
     "re_fed: {size: 30, epochs: 2, lr: 0.1}\n"
     "runs:\n";
 
@@ -123,7 +124,7 @@ static void test_runs_that_diverge_have_the_same_end_everywhere(void **state)
         bool draws = method_runs_base(*m) == method_runs_images;
         unsigned left_out;
         write_method(draws ? method_runs_images : poison_text, *m);
-        agree((*m)->component.name, "train.lr=1000", &left_out);
+        agree((*m)->component.name, "optimizer.lr=1000", &left_out);
     }
 }
 

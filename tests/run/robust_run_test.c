@@ -9,7 +9,8 @@ static const char text[] =
     "data: {name: blobs, train: 800, test: 200, classes: 4, spread: 0.1}\n"
     "model: {name: mlp, depth: 1, width: 16}\n"
     "scenario: {kind: class-incremental, clients: 10, tasks: 1, rounds: 30, partition: iid}\n"
-    "train: {batch: 16, lr: 0.5}\n"
+    "optimizer: {lr: 0.5}\n"
+    "train: {batch: 16}\n"
     "runs: [{label: a, method: [fedavg, hostile]}]\n";
 
 static const char *const rules[] = {"median", "trimmed", "norm-clip"};
@@ -42,7 +43,8 @@ static void test_robust_means_have_the_same_bits_everywhere(void **state)
         "data: {name: glyphs, train: 160, test: 40, classes: 4, size: 8}\n"
         "model: {name: layers, layers: [conv 4 k3, batch-norm, relu, flatten]}\n"
         "scenario: {kind: class-incremental, clients: 4, tasks: 2, rounds: 2, partition: iid}\n"
-        "train: {batch: 8, lr: 0.1}\n"
+        "optimizer: {lr: 0.1}\n"
+        "train: {batch: 8}\n"
         "memory: {kind: reservoir, size: 20}\n"
         "runs: [{label: a, method: [er, fed-a-gem]}]\n";
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

@@ -11,7 +11,8 @@ static const char text[] =
     "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
     "model: {name: layers, layers: [conv 4 k1, batch-norm, relu, flatten]}\n"
     "scenario: {kind: class-incremental, clients: 3, tasks: 1, rounds: 3, partition: iid}\n"
-    "train: {lr: 0.05, batch: 16}\n"
+    "optimizer: {lr: 0.05}\n"
+    "train: {batch: 16}\n"
     "runs: [{label: a, method: fedavg}]\n";
 
 enum { ROGUE = 1 }; /* the client that uploads what it did not measure */

@@ -28,7 +28,8 @@ static const char text[] = "name: t\n"
                            "  rounds: 2\n"
                            "  partition: {kind: iid}\n"
                            "memory: {kind: reservoir, size: 20}\n"
-                           "train: {batch: 16, lr: 0.1}\n"
+                           "optimizer: {lr: 0.1}\n"
+                           "train: {batch: 16}\n"
                            "runs:\n"
                            "- {label: a, method: fedavg}\n"
                            "- {label: b, method: [der, fedavg]}\n"
@@ -303,7 +304,7 @@ static void test_too_few_good_uploads_skip_the_round(void **state)
     (void)state;
     static const char skipped[] = "{\"event\":\"skipped\",\"round\":2,\"why\":\"too few ";
     plan = GOOD;
-    result first = run(&plain, "train.lr=0", false); /* the first model, averaged */
+    result first = run(&plain, "optimizer.lr=0", false); /* the first model, averaged */
     plan = NOT_A_NUMBER;
     result two = run(&rogue, "server.min_clients=2", false);
     result three = run(&rogue, "server.min_clients=3", true);

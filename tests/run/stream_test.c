@@ -17,7 +17,7 @@ enum { CLIENTS = 3, TASKS = 2, ROUNDS = 6, DIM = 16, CLASSES = 4 };
     "model: {name: mlp, depth: 0}\n"                                                           \
     "scenario: {kind: realtime, clients: 3, classes: 2, samples: 10, rounds: 6, "              \
     "per_round: 2}\n"                                                                          \
-    "train: {lr: 0.1}\n"                                                                       \
+    "optimizer: {lr: 0.1}\n"                                                                   \
     "runs: [{label: a, method: " method "}]\n"
 
 /* What an evaluation says of one client. */

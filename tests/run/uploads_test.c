@@ -11,7 +11,8 @@
     "model: {name: mlp, depth: 1, width: 16}\n"                                                \
     "scenario: {kind: class-incremental, clients: " clients ", tasks: 2, rounds: 2" more "}\n" \
     "memory: {kind: reservoir, size: 20}\n"                                                    \
-    "train: {epochs: 2, batch: 16, lr: 0.1}\n"                                                 \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 2, batch: 16}\n"                                                          \
     "runs: [{label: a, method: " method "}]\n"
 
 #define FOUR(method) TEXT("4", ", partition: iid", method)

@@ -11,7 +11,7 @@ static const char text[] = "name: t\n"
                            "model: {name: mlp, depth: 1, width: 8}\n"
                            "scenario: {kind: class-incremental, clients: 2, tasks: 2,\n"
                            "           rounds: 1, partition: iid}\n"
-                           "train: {lr: 0.1}\n"
+                           "optimizer: {lr: 0.1}\n"
                            "runs: [{label: a, method: fedavg}, {label: s, method: shared}]\n";
 
 enum { SETS = 4 };
@@ -45,7 +45,7 @@ static void test_a_run_begins_where_another_ended(void **state)
     char first[512], path[512], set[1024], trained[65], hash[65], again[65];
     run((const char *[SETS]){NULL}, 1, 0, first, trained);
     weights_of(first, set);
-    run((const char *[SETS]){set, "train.lr=0"}, 1, 0, path, hash);
+    run((const char *[SETS]){set, "optimizer.lr=0"}, 1, 0, path, hash);
     assert_string_equal(hash, trained); /* nothing was learned on top of it */
     run((const char *[SETS]){set}, 1, 0, path, hash);
     assert_string_not_equal(hash, trained);
@@ -62,7 +62,7 @@ static void test_a_fresh_head_takes_other_classes(void **state)
     float feature[2];
     run((const char *[SETS]){NULL}, 1, 0, first, hash);
     weights_of(first, set);
-    run((const char *[SETS]){set, "model.head=fresh", "train.lr=0", "data.classes=8"}, 1, 0,
+    run((const char *[SETS]){set, "model.head=fresh", "optimizer.lr=0", "data.classes=8"}, 1, 0,
         path, hash);
     eg_tensors *file[2];
     for (int i = 0; i < 2; i++) {

@@ -10,7 +10,8 @@
     "data: " data "\n"                                                                         \
     "model: " model "\n"                                                                       \
     "scenario: {kind: class-incremental, clients: 1, tasks: 1, rounds: 1}\n"                   \
-    "train: {epochs: 1, batch: 8, lr: 0.1}\n"                                                  \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 1, batch: 8}\n"                                                           \
     "runs: [{label: a, method: fedavg}]\n"
 
 enum { DIM = 4, CLASSES = 3, N = 20 };

@@ -10,7 +10,8 @@
     "data: {name: " data ", train: 64, test: 8, classes: 4}\n"                                 \
     "model: " model "\n"                                                                       \
     "scenario: {kind: class-incremental, clients: 1, tasks: 1, rounds: 20}\n"                  \
-    "train: {epochs: 1, batch: 8, lr: 0.1}\n"                                                  \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 1, batch: 8}\n"                                                           \
     "runs: [{label: a, method: fedavg}]\n"
 #define BLOBS  "blobs, dim: 64"
 #define GLYPHS "glyphs, size: 8, mean: 0.5, std: 0.5"

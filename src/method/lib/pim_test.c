@@ -14,7 +14,8 @@ static const char regression[] =
     "data: {name: blobs, train: 200, test: 20, classes: 4, dim: 5}\n"
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: class-incremental, clients: 2, tasks: 2}\n"
-    "train: {batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {batch: 8}\n"
     "runs: [{label: a, method: fedavg}]\n";
 
 enum { DIM = 5, CLASSES = 4, N = 21 };
@@ -248,7 +249,8 @@ static const char pictures[] =
     "data: {name: glyphs, train: 120, test: 20, size: 16}\n"
     "model: {name: mlp}\n"
     "scenario: {kind: class-incremental, clients: 1, tasks: 1, partition: {kind: iid}}\n"
-    "train: {batch: 24, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {batch: 24}\n"
     "runs: [{label: a, method: fedavg}]\n";
 
 /* Squared gradient norms [n] by one backward pass a sample, in eval form. */

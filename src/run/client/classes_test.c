@@ -19,7 +19,8 @@ enum { CLASSES = 6, DIM = 16, TASKS = 3, CLIENTS = 4 };
     "scenario: {kind: class-incremental, clients: 4, tasks: 3, rounds: 1,"                     \
     " order: own, partition: iid}\n"                                                           \
     "memory: {kind: reservoir, size: 10}\n"                                                    \
-    "train: {batch: 120, lr: 1}\n"                                                             \
+    "optimizer: {lr: 1}\n"                                                                     \
+    "train: {batch: 120}\n"                                                                    \
     "runs: [{label: a, method: " method "}]\n"
 
 static const char text[] = TEXT("fedavg");
@@ -238,7 +239,8 @@ static int moved_biases(const char *set)
         "model: {name: mlp, depth: 0}\n"
         "scenario: {kind: class-incremental, clients: 1, tasks: 3, rounds: 2, partition: iid}\n"
         "memory: {kind: reservoir, size: 10}\n"
-        "train: {batch: 10, lr: 0.1}\n"
+        "optimizer: {lr: 0.1}\n"
+        "train: {batch: 10}\n"
         "derpp: {alpha: 0, beta: 1}\n"
         "runs: [{label: a, method: der++}]\n";
     one_client o;

@@ -11,7 +11,8 @@ static const char text[] = "name: t\n"
                            "model: {name: resnet18_thin}\n"
                            "scenario: {kind: class-incremental, clients: 1, tasks: 1, "
                            "rounds: 2}\n"
-                           "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+                           "optimizer: {lr: 0.1}\n"
+                           "train: {epochs: 1, batch: 8}\n"
                            "runs: [{label: a, method: fedavg}]\n";
 
 /* Records factor times its input, and counts how often. */

@@ -10,7 +10,8 @@ static const char text[] = "name: t\n"
                            "scenario: {kind: class-incremental, clients: 1, tasks: 1, "
                            "rounds: 2}\n"
                            "memory: {kind: reservoir, size: 12}\n"
-                           "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+                           "optimizer: {lr: 0.1}\n"
+                           "train: {epochs: 1, batch: 8}\n"
                            "runs: [{label: a, method: fedavg}]\n";
 
 enum { N = 21 };

@@ -42,7 +42,8 @@ static void open_fixture(fixture *f, const char *kind, const char *method)
              "model: {name: mlp, depth: 1, width: 16}\n"
              "scenario: {kind: %s, clients: 1, tasks: %d, rounds: 2}\n"
              "memory: {kind: reservoir, size: 20}\n"
-             "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n"
+             "optimizer: {lr: 0.1, momentum: 0.5}\n"
+             "train: {epochs: 2, batch: 16}\n"
              "runs: [{label: a, method: %s}]\n",
              CLASSES, kind, TASKS, method);
     one_client_open_side(&f->one, text, NULL, TASKS * CLASSES);

@@ -14,7 +14,8 @@
     "model: {name: mlp, depth: 0}\n"                                                           \
     "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 1}\n"                   \
     "memory: {kind: reservoir, size: 50}\n"                                                    \
-    "train: {epochs: 1, batch: 20, lr: 0.1, rotations: true}\n"                                \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 1, batch: 20, rotations: true}\n"                                         \
     "runs: [{label: a, method: er}]\n"
 
 enum { SIDE = 8, SAMPLES = 20, CLASSES = 4, FAN = 4, OUTPUTS = 16 };

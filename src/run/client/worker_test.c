@@ -13,7 +13,8 @@ static const char text[] =
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 3, partition: iid}\n"
     "memory: {kind: reservoir, size: 10}\n"
-    "train: {batch: 10, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {batch: 10}\n"
     "runs: [{label: a, method: er}]\n";
 
 /* After every round of all tasks: the version of client 0's records, and what its memory has

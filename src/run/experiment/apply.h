@@ -7,7 +7,7 @@
 #include "io/yaml.h"
 #include "run/experiment/experiment.h"
 
-/* A child of the file's root or of a run's overrides: "train: {lr: 0.1}", "scale: 0.5". */
+/* A child of the file's root or of a run's overrides: "train: {batch: 32}", "scale: 0.5". */
 eg_status eg_apply_section(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node);
 
 /* The text of a value; of a list "[a, b]". */

@@ -19,7 +19,7 @@ eg_status eg_experiment_new(eg_experiment **out)
     eg_opts_init(eg_settings_of_data, &e->data);
     eg_opts_init(eg_settings_of_all, e);
     EG_TRY(eg_experiment_set_model(e, "cnn-small"));
-    EG_TRY(eg_experiment_new_optimizer(e));
+    EG_TRY(eg_experiment_set_optimizer(e, "name", "sgd"));
     return eg_spec_new(&e->spec);
 }
 

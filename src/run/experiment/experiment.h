@@ -1,8 +1,8 @@
 /* experiment.h - an experiment file, resolved: everything a run is a function of, but its seed.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Every setting goes through one setter, "train.lr" = "0.1", whether it comes from the file,
- * from a run's overrides or from --set.
+ * Every setting goes through one setter, "optimizer.lr" = "0.1", whether it comes from the
+ * file, from a run's overrides or from --set.
  */
 #ifndef EG_EXPERIMENT_H
 #define EG_EXPERIMENT_H
@@ -68,9 +68,6 @@ typedef struct eg_data_opts {
 typedef struct eg_optimizer_opts {
     const eg_optim *kind;
     void *options; /* the kind's component's */
-    /* What train.lr, train.momentum and train.weight_decay said, which outlives a change of
-     * kind; NAN: nothing. */
-    double older[3];
 } eg_optimizer_opts;
 
 /* The first values of the global model. */

@@ -2,24 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * What stands under `optimizer` belongs to the optimiser that is named there: another name
- * begins with that one's defaults. The older keys train.lr, train.momentum and
- * train.weight_decay hold whatever the optimiser, and train.optimizer changes the rule alone.
- * Of two keys for one value the one set last counts. Both forms resolve to the first.
+ * begins with that one's defaults.
  */
 #include "run/experiment/settings.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The older keys, in the order of eg_optimizer_opts.older, with what they may hold. */
-const eg_opt eg_settings_older[] = {
-    EG_OPT_REAL_AS("lr", eg_optimizer_opts, older[0], 0, 0, 1e3, "step size"),
-    EG_OPT_REAL_AS("momentum", eg_optimizer_opts, older[1], 0, 0, 1, "share that is kept"),
-    EG_OPT_REAL_AS("weight_decay", eg_optimizer_opts, older[2], 0, 0, 1e3, "pull towards 0"),
-    EG_OPT_END,
-};
-enum { N_OLDER = sizeof eg_settings_older / sizeof *eg_settings_older - 1 };
 
 /* Shows methods what the optimiser has. */
 static void optimizer_show(eg_experiment *e)
@@ -31,81 +20,20 @@ static void optimizer_show(eg_experiment *e)
     eg_opts_get_real(opts, e->optimizer.options, "weight_decay", &e->train.weight_decay);
 }
 
-/* Gives the optimiser those of the values that were said (no NAN) and that it has. */
-static eg_status optimizer_apply(eg_optimizer_opts *o, const double values[N_OLDER])
-{
-    const eg_opt *opts = o->kind->component.opts;
-    for (size_t i = 0; i < N_OLDER; i++)
-        if (!isnan(values[i]) && eg_opts_find(opts, eg_settings_older[i].name))
-            EG_TRY(eg_opts_set_real(opts, o->options, eg_settings_older[i].name, values[i]));
-    return EG_OK;
-}
-
-/* Another optimiser, with its own defaults. */
-static eg_status optimizer_choose(eg_optimizer_opts *o, const char *word)
-{
-    const eg_optim *kind = eg_optim_find(word);
-    void *options;
-    if (!kind)
-        return EG_ENOENT;
-    EG_TRY(eg_component_new(&kind->component, &options));
-    free(o->options);
-    o->kind = kind, o->options = options;
-    return EG_OK;
-}
-
-eg_status eg_experiment_new_optimizer(eg_experiment *e)
-{
-    for (size_t i = 0; i < N_OLDER; i++)
-        e->optimizer.older[i] = NAN;
-    EG_TRY(optimizer_choose(&e->optimizer, "sgd"));
-    optimizer_show(e);
-    return EG_OK;
-}
-
 eg_status eg_experiment_set_optimizer(eg_experiment *e, const char *name, const char *value)
 {
     eg_optimizer_opts *o = &e->optimizer;
     if (strcmp(name, "name") == 0) {
-        EG_TRY(optimizer_choose(o, value));
-        EG_TRY(optimizer_apply(o, o->older));
+        const eg_optim *kind = eg_optim_find(value);
+        void *options;
+        if (!kind)
+            return EG_ENOENT;
+        EG_TRY(eg_component_new(&kind->component, &options));
+        free(o->options);
+        *o = (eg_optimizer_opts){kind, options};
     } else {
-        const eg_opt *opts = o->kind->component.opts;
-        EG_TRY(eg_blame(eg_opts_set(opts, o->options, name, value), "%s",
-                        o->kind->component.name));
-        for (size_t i = 0; i < N_OLDER; i++)
-            if (eg_name_equal(eg_settings_older[i].name, name))
-                o->older[i] = NAN;
-    }
-    optimizer_show(e);
-    return EG_OK;
-}
-
-bool eg_experiment_has_older(const char *name)
-{
-    return strcmp(name, "optimizer") == 0 || eg_opts_find(eg_settings_older, name);
-}
-
-/* train.optimizer: the rate, the momentum and the decay are those of the optimiser before. */
-static eg_status optimizer_change(eg_optimizer_opts *o, const char *word)
-{
-    double values[N_OLDER];
-    for (size_t i = 0; i < N_OLDER; i++)
-        if (!eg_opts_get_real(o->kind->component.opts, o->options, eg_settings_older[i].name,
-                              &values[i]))
-            values[i] = o->older[i];
-    EG_TRY(optimizer_choose(o, word));
-    return optimizer_apply(o, values);
-}
-
-eg_status eg_experiment_set_older(eg_experiment *e, const char *name, const char *value)
-{
-    eg_optimizer_opts *o = &e->optimizer;
-    if (strcmp(name, "optimizer") == 0) {
-        EG_TRY(optimizer_change(o, value));
-    } else {
-        EG_TRY(eg_opts_set(eg_settings_older, o, name, value));
-        EG_TRY(optimizer_apply(o, o->older));
+        const eg_component *c = &o->kind->component;
+        EG_TRY(eg_blame(eg_opts_set(c->opts, o->options, name, value), "%s", c->name));
     }
     optimizer_show(e);
     return EG_OK;

@@ -12,21 +12,22 @@
 
 #include "own_folder.h"
 
-static const char base[] = "name: it's a test\n"
-                           "data:\n"
-                           "- {name: blobs, train: 400, test: 80, classes: 4, mean: 0.1}\n"
-                           "- {name: blobs, train: 200, test: 40, classes: 4, spread: 0.2}\n"
-                           "model: {name: mlp, depth: 1, width: 16}\n"
-                           "scenario:\n"
-                           "  kind: domain-sources\n"
-                           "  clients: 4\n"
-                           "  rounds: 2\n"
-                           "  partition: {kind: dirichlet, alpha: 0.7}\n"
-                           "memory: {kind: reservoir, size: 20}\n"
-                           "er: {batch: 5}\n"
-                           "runs:\n"
-                           "- {label: \"a 'b'\", method: [er, fedprox], published: {aia: 3}}\n"
-                           "- {label: plain, method: fedavg, overrides: {train: {lr: 0.2}}}\n";
+static const char base[] =
+    "name: it's a test\n"
+    "data:\n"
+    "- {name: blobs, train: 400, test: 80, classes: 4, mean: 0.1}\n"
+    "- {name: blobs, train: 200, test: 40, classes: 4, spread: 0.2}\n"
+    "model: {name: mlp, depth: 1, width: 16}\n"
+    "scenario:\n"
+    "  kind: domain-sources\n"
+    "  clients: 4\n"
+    "  rounds: 2\n"
+    "  partition: {kind: dirichlet, alpha: 0.7}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "er: {batch: 5}\n"
+    "runs:\n"
+    "- {label: \"a 'b'\", method: [er, fedprox], published: {aia: 3}}\n"
+    "- {label: plain, method: fedavg, overrides: {optimizer: {lr: 0.2}}}\n";
 
 /* Loads folder/t.yaml with one more setting, which may be NULL. */
 static eg_experiment *load(const char *label, const char *set)
@@ -56,8 +57,8 @@ static void check_settles(const eg_experiment *e)
 static void test_a_resolved_experiment_resolves_to_itself(void **state)
 {
     (void)state;
-    static const char *const sets[] = {NULL, "model.depth=2", "train.lr=1e-7", "data.size=8",
-                                       "server.interval=3"};
+    static const char *const sets[] = {NULL, "model.depth=2", "optimizer.lr=1e-7",
+                                       "data.size=8", "server.interval=3"};
     files_write(folder, "t.yaml", base, sizeof base - 1);
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         eg_experiment *e = load("a 'b'", sets[i]), *other = load("plain", sets[i]);
@@ -74,7 +75,7 @@ static void test_a_file_is_read_once_and_asked_for_every_run(void **state)
     (void)state;
     eg_experiment_file *file;
     eg_experiment *e, *same;
-    const char *set = "train.lr=0.2";
+    const char *set = "optimizer.lr=0.2";
     size_t n;
     files_write(folder, "t.yaml", base, sizeof base - 1);
     assert_ok(eg_experiment_parse("a text", base, &file));
@@ -182,7 +183,7 @@ static void test_another_data_set_comes_in_place_of_all(void **state)
     assert_false(resolves_to(base, 5, sets, "blobs"));
     /* As in a run's overrides. */
     snprintf(text, sizeof text, "%.*s{data: {name: glyphs, classes: 3}, model: resnet18}}\n",
-             (int)(strstr(base, "{train: {lr") - base), base);
+             (int)(strstr(base, "{optimizer: {lr") - base), base);
     assert_true(resolves_to(text, 0, NULL, one));
     assert_true(resolves_to(text, 0, NULL, "model:\n  name: resnet18\n  weights: ''\n"));
 }
@@ -190,8 +191,8 @@ static void test_another_data_set_comes_in_place_of_all(void **state)
 static void test_values_have_their_types_in_the_resolved_text(void **state)
 {
     (void)state;
-    static const char *const sets[] = {"train.lr=1e-7", "data.mean=[0.5,1e-05,2]",
-                                       "data.flip=true", "train.weight_decay=0.25"};
+    static const char *const sets[] = {"optimizer.lr=1e-7", "data.mean=[0.5,1e-05,2]",
+                                       "data.flip=true", "optimizer.weight_decay=0.25"};
     static const char *const pieces[] = {"name: 'it''s a test'\n",
                                          "scale: 1\n",
                                          "  mean: [0.5, 1.0e-05, 2]\n",

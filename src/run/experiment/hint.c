@@ -41,7 +41,6 @@ static void hint_settings(eg_suggestion *s, const eg_experiment *e)
     hint_rows(s, "data", eg_settings_of_data);
     for (size_t i = 0; i < e->n_sources; i++)
         hint_rows(s, "data", e->sets[i]->component.opts);
-    hint_rows(s, "train", eg_settings_older);
     hint_rows(s, "model", eg_settings_of_model);
     hint_rows(s, "model", e->model->component.opts);
     const eg_component *m;
@@ -53,16 +52,9 @@ static void hint_settings(eg_suggestion *s, const eg_experiment *e)
  * the nearest one. */
 static bool hint_is_name(const char *key)
 {
-    static const char *const names[] = {"model",
-                                        "model.name",
-                                        "optimizer",
-                                        "optimizer.name",
-                                        "train.optimizer",
-                                        "data",
-                                        "data.name",
-                                        "scenario.kind",
-                                        "scenario.partition",
-                                        "scenario.partition.kind"};
+    static const char *const names[] = {
+        "model",     "model.name",    "optimizer",          "optimizer.name",         "data",
+        "data.name", "scenario.kind", "scenario.partition", "scenario.partition.kind"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], key) == 0)
             return true;

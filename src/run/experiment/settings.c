@@ -135,8 +135,6 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
                            value);
     if (strcmp(head, "optimizer") == 0)
         return eg_experiment_set_optimizer(e, name, value);
-    if (strcmp(head, "train") == 0 && eg_experiment_has_older(name))
-        return eg_experiment_set_older(e, name, value);
     for (const eg_section *const *s = eg_sections; *s; s++)
         if (strcmp((*s)->component.name, head) == 0)
             return eg_opts_set((*s)->component.opts, (char *)e + (*s)->offset, name, value);

@@ -15,16 +15,11 @@ eg_status eg_experiment_add_source(eg_experiment *e, const char *word);
 void eg_experiment_drop_sources(eg_experiment *e);
 /* Another network in place of the one there was, whose options go with it. */
 eg_status eg_experiment_set_model(eg_experiment *e, const char *word);
-/* "train.lr" = "0.1"; "data", "model" or "optimizer" alone is the name, and replaces what there
- * was. */
+/* "optimizer.lr" = "0.1"; "data", "model" or "optimizer" alone is the name, and replaces what
+ * there was. */
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
-/* The optimiser at first; then its settings, "name" or an option. */
-eg_status eg_experiment_new_optimizer(eg_experiment *e);
+/* The optimiser's "name", which is set first, or one of its options. */
 eg_status eg_experiment_set_optimizer(eg_experiment *e, const char *name, const char *value);
-/* The older keys of the same: train.optimizer, and these of `train`. */
-extern const eg_opt eg_settings_older[];
-bool eg_experiment_has_older(const char *name);
-eg_status eg_experiment_set_older(eg_experiment *e, const char *name, const char *value);
 /* True if a comma belongs to the setting's value: it is a text, or a list of numbers. */
 bool eg_setting_is_text(const char *key);
 /* EG_EINVAL: too long, or characters that a line of text cannot have: config.yaml and the names

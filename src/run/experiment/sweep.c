@@ -43,28 +43,13 @@ static const char *sweep_key(const char *key)
     return key;
 }
 
-/* Whether two keys set one thing. The older keys of the optimiser keep their names, since they
- * hold for any optimiser, but have the values of its own. */
-static bool sweep_is_same(const char *a, const char *b)
-{
-    static const char *const pairs[][2] = {{"train.lr", "optimizer.lr"},
-                                           {"train.momentum", "optimizer.momentum"},
-                                           {"train.weight_decay", "optimizer.weight_decay"},
-                                           {"train.optimizer", "optimizer"}};
-    bool same = eg_yaml_same_key(a, b);
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs && !same; i++)
-        same = (eg_yaml_same_key(a, pairs[i][0]) && eg_yaml_same_key(b, pairs[i][1])) ||
-               (eg_yaml_same_key(a, pairs[i][1]) && eg_yaml_same_key(b, pairs[i][0]));
-    return same;
-}
-
 /* A new axis with room for n values, in place of an earlier one with its key. */
 static eg_status sweep_add(eg_sweep *s, const char *key, size_t n, eg_sweep_axis **out)
 {
     size_t kept = 0;
     key = sweep_key(key);
     for (size_t i = 0; i < s->n; i++)
-        if (!sweep_is_same(s->axes[i].key, key))
+        if (!eg_yaml_same_key(s->axes[i].key, key))
             s->axes[kept++] = s->axes[i];
     s->n = kept;
     EG_TRY(eg_grow(&s->axes, s->n, &s->cap, sizeof *s->axes));
@@ -130,7 +115,7 @@ static eg_status sweep_read_axis(eg_sweep *s, const eg_yaml *y, const eg_yaml_no
     if (node->type == EG_YAML_MAPPING || (list && node->n == 0))
         return eg_yaml_fail(y, node, EG_EINVAL,
                             "a sweep has settings with their dots and lists of values: "
-                            "{train.lr: [0.1, 0.01]}");
+                            "{optimizer.lr: [0.1, 0.01]}");
     EG_TRY(sweep_add(s, node->key, list ? node->n : 1, &axis));
     axis->at = node;
     for (const eg_yaml_node *c = list ? node->child : node; c; c = list ? c->next : NULL) {

@@ -27,7 +27,7 @@ typedef struct eg_sweep {
 
 void eg_sweep_fini(eg_sweep *s);
 
-/* The mapping `sweep:`, {train.lr: [0.1, 0.01], model: [cnn, mlp]}. */
+/* The mapping `sweep:`, {optimizer.lr: [0.1, 0.01], model: [cnn, mlp]}. */
 eg_status eg_sweep_read(eg_sweep *s, const eg_yaml *y, const eg_yaml_node *mapping);
 
 /* "key=value", or "key=value,value" for a setting that is neither a text nor a list itself. */
@@ -36,7 +36,7 @@ eg_status eg_sweep_override(eg_sweep *s, const char *pair);
 /* How many combinations there are: at least one. EG_EINVAL: too many. */
 eg_status eg_sweep_count(const eg_sweep *s, size_t *out);
 
-/* The label of combination i, the first axis changing last: "label train.lr=0.1". */
+/* The label of combination i, the first axis changing last: "label optimizer.lr=0.1". */
 eg_status eg_sweep_label(const eg_sweep *s, size_t i, const char *label,
                          char out[EG_LABEL_SIZE]);
 

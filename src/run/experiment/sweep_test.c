@@ -15,13 +15,13 @@
 
 static const char plain[] = HEAD "runs:\n- {label: a, method: fedavg}\n"
                                  "- {label: a b, method: fedprox}\n";
-static const char swept[] = HEAD "sweep: {train.lr: [0.1, 0.01, 1e-3]}\n"
+static const char swept[] = HEAD "sweep: {optimizer.lr: [0.1, 0.01, 1e-3]}\n"
                                  "runs:\n"
                                  "- {label: a, method: fedavg}\n"
                                  "- label: b\n"
                                  "  method: fedprox\n"
                                  "  sweep: {fedprox.mu: [1, 0.5], data.mean: [[0.5, 0.25]]}\n"
-                                 "- {label: c, method: fedavg, sweep: {train.lr: 0.5}}\n";
+                                 "- {label: c, method: fedavg, sweep: {optimizer.lr: 0.5}}\n";
 
 /* The labels of a run's sweep, with bars between; or the error text. */
 static const char *labels(const char *text, const char *label, size_t n,
@@ -52,34 +52,32 @@ static void test_each_value_makes_a_run(void **state)
 {
     (void)state;
     assert_string_equal(labels(plain, "a", 0, NULL), "a");
-    assert_labels("a", plain, "a", "train.lr=0.1");
-    assert_labels("a train.lr=0.01|a train.lr=0.1", plain, "a", "train.lr=0.1,0.01");
+    assert_labels("a", plain, "a", "optimizer.lr=0.1");
+    assert_labels("a optimizer.lr=0.01|a optimizer.lr=0.1", plain, "a",
+                  "optimizer.lr=0.1,0.01");
     assert_labels("a b model=mlp|a b model=cnn", plain, "a b", "model=mlp,cnn");
-    assert_labels("a train.lr=1 train.batch=8|a train.lr=1 train.batch=16|"
-                  "a train.lr=2 train.batch=8|a train.lr=2 train.batch=16",
-                  plain, "a", "train.lr=2,1", "train.batch=16,8", "train.momentum=0.5");
-    assert_labels("a train.lr=1", plain, "a train.lr=1", "train.lr=2,1");
+    assert_labels("a optimizer.lr=1 train.batch=8|a optimizer.lr=1 train.batch=16|"
+                  "a optimizer.lr=2 train.batch=8|a optimizer.lr=2 train.batch=16",
+                  plain, "a", "optimizer.lr=2,1", "train.batch=16,8", "optimizer.momentum=0.5");
+    assert_labels("a optimizer.lr=1", plain, "a optimizer.lr=1", "optimizer.lr=2,1");
 }
 
 static void test_a_file_has_sweeps_for_all_runs_and_for_one(void **state)
 {
     (void)state;
     assert_string_equal(labels(swept, NULL, 0, NULL),
-                        "a train.lr=1e-3|a train.lr=0.01|a train.lr=0.1");
+                        "a optimizer.lr=1e-3|a optimizer.lr=0.01|a optimizer.lr=0.1");
     assert_string_equal(labels(swept, "b", 0, NULL),
-                        "b train.lr=1e-3 fedprox.mu=0.5|b train.lr=1e-3 fedprox.mu=1|"
-                        "b train.lr=0.01 fedprox.mu=0.5|b train.lr=0.01 fedprox.mu=1|"
-                        "b train.lr=0.1 fedprox.mu=0.5|b train.lr=0.1 fedprox.mu=1");
+                        "b optimizer.lr=1e-3 fedprox.mu=0.5|b optimizer.lr=1e-3 fedprox.mu=1|"
+                        "b optimizer.lr=0.01 fedprox.mu=0.5|b optimizer.lr=0.01 fedprox.mu=1|"
+                        "b optimizer.lr=0.1 fedprox.mu=0.5|b optimizer.lr=0.1 fedprox.mu=1");
     assert_string_equal(labels(swept, "c", 0, NULL), "c");
     /* What is set from outside comes in place of a sweep. */
-    assert_labels("b fedprox.mu=0.5|b fedprox.mu=1", swept, "b", "train.lr=7");
-    assert_labels("b", swept, "b", "train.lr=7", "fedprox.mu=2");
-    /* So does the other name of the same setting. */
-    assert_labels("a", swept, "a", "optimizer.lr=7");
-    assert_labels("a optimizer.lr=1|a optimizer.lr=2", swept, "a", "optimizer.lr=1,2");
-    assert_labels("a train.weight-decay=1|a train.weight-decay=2", plain, "a",
-                  "optimizer.weight_decay=3,4", "train.weight-decay=1,2");
-    assert_labels("a optimizer=sgd|a optimizer=adam", plain, "a", "train.optimizer=adam,sgd",
+    assert_labels("b fedprox.mu=0.5|b fedprox.mu=1", swept, "b", "optimizer.lr=7");
+    assert_labels("b", swept, "b", "optimizer.lr=7", "fedprox.mu=2");
+    assert_labels("a optimizer.weight-decay=1|a optimizer.weight-decay=2", plain, "a",
+                  "optimizer.weight_decay=3,4", "optimizer.weight-decay=1,2");
+    assert_labels("a optimizer=sgd|a optimizer=adam", plain, "a", "optimizer=adam,sgd",
                   "optimizer.name=sgd,adam");
 }
 
@@ -96,15 +94,16 @@ static void test_the_values_are_set(void **state)
     assert_non_null(strstr(text, "\n  lr: 0.01\n"));
     assert_non_null(strstr(text, "\n  mu: 1\n"));
     assert_non_null(strstr(text, "\n  mean: [0.5, 0.25]\n"));
-    assert_non_null(strstr(text, "- label: 'b train.lr=0.01 fedprox.mu=1'\n"));
+    assert_non_null(strstr(text, "- label: 'b optimizer.lr=0.01 fedprox.mu=1'\n"));
     assert_null(strstr(text, "sweep"));
-    assert_ok(eg_experiment_file_resolve(file, "b train.lr=0.01 fedprox.mu=1", 0, NULL, &one));
+    assert_ok(
+        eg_experiment_file_resolve(file, "b optimizer.lr=0.01 fedprox.mu=1", 0, NULL, &one));
     assert_string_equal(eg_experiment_text(one), text);
     eg_experiment_free(one);
     assert_fails(eg_experiment_file_resolve(file, "b", 0, NULL, &one), EG_EINVAL,
-                 "'b' stands for 6 runs; one of them is 'b train.lr=1e-3 fedprox.mu=0.5'");
+                 "'b' stands for 6 runs; one of them is 'b optimizer.lr=1e-3 fedprox.mu=0.5'");
     assert_ok(eg_experiment_file_resolve(file, NULL, 0, NULL, &one)); /* the first */
-    assert_string_equal(eg_experiment_label(one), "a train.lr=1e-3");
+    assert_string_equal(eg_experiment_label(one), "a optimizer.lr=1e-3");
     eg_experiment_free(one);
     eg_experiments_free(&runs);
     eg_experiment_file_free(file);
@@ -122,27 +121,30 @@ static void test_a_comma_in_a_text_or_a_list_is_its_own(void **state)
 static void test_sweeps_that_cannot_be_are_refused(void **state)
 {
     (void)state;
-    static const char list[] = HEAD "sweep: [train.lr]\nruns: [{label: a, method: er}]\n";
+    static const char list[] = HEAD "sweep: [optimizer.lr]\nruns: [{label: a, method: er}]\n";
     static const char tree[] =
-        HEAD "sweep: {train: {lr: [1, 2]}}\nruns: [{label: a, method: er}]\n";
-    static const char none[] = HEAD "sweep: {train.lr: []}\nruns: [{label: a, method: er}]\n";
+        HEAD "sweep: {optimizer: {lr: [1, 2]}}\nruns: [{label: a, method: er}]\n";
+    static const char none[] =
+        HEAD "sweep: {optimizer.lr: []}\nruns: [{label: a, method: er}]\n";
     static const char typo[] =
-        HEAD "sweep: {train.lrr: [1, 2]}\nruns: [{label: a, method: fedavg}]\n";
+        HEAD "sweep: {optimizer.lrr: [1, 2]}\nruns: [{label: a, method: fedavg}]\n";
     char longest[400];
     assert_string_equal(labels(list, "a", 0, NULL),
                         "t.yaml:5:8: sweep: a mapping is wanted, not a sequence");
-    assert_non_null(strstr(labels(tree, "a", 0, NULL), "t.yaml:5:16: a sweep has settings"));
-    assert_non_null(strstr(labels(none, "a", 0, NULL), "t.yaml:5:19: a sweep has settings"));
-    assert_non_null(strstr(labels(typo, "a", 0, NULL),
-                           "t.yaml:5:20: there is no option 'lrr' (did you mean 'train.lr'?)"));
-    assert_labels("--set: train.lr: 0.1 is there twice", plain, "a", "train.lr=0.10,1,0.1");
+    assert_non_null(strstr(labels(tree, "a", 0, NULL), "t.yaml:5:20: a sweep has settings"));
+    assert_non_null(strstr(labels(none, "a", 0, NULL), "t.yaml:5:23: a sweep has settings"));
+    assert_non_null(
+        strstr(labels(typo, "a", 0, NULL),
+               "t.yaml:5:24: sgd: there is no option 'lrr' (did you mean 'optimizer.lr'?)"));
+    assert_labels("--set: optimizer.lr: 0.1 is there twice", plain, "a",
+                  "optimizer.lr=0.10,1,0.1");
     assert_labels("--set: model: cnn is there twice", plain, "a", "model=cnn,mlp,cnn");
-    assert_labels("--set: 'train.lr' is not key=value", plain, "a", "train.lr");
-    assert_labels("--set train.lr: lr: '' is not a number", plain, "a", "train.lr=,1");
+    assert_labels("--set: 'optimizer.lr' is not key=value", plain, "a", "optimizer.lr");
+    assert_labels("--set optimizer.lr: sgd: lr: '' is not a number", plain, "a", "optimizer.lr=,1");
     assert_labels("the sweep has more than 1000 combinations", plain, "a",
                   "train.epochs=1,2,3,4,5,6,7,8,9,10,11", "train.batch=1,2,3,4,5,6,7,8,9,10",
                   "memory.size=1,2,3,4,5,6,7,8,9,10");
-    snprintf(longest, sizeof longest, "train.lr=1,0.%0300d", 7);
+    snprintf(longest, sizeof longest, "optimizer.lr=1,0.%0300d", 7);
     assert_non_null(strstr(labels(plain, "a", 1, (const char *const[]){longest}), "is longer"));
 }
 

@@ -16,7 +16,8 @@ static const char text[] =
     "model: {name: layers, layers: [conv 4 k3, batch-norm, relu, flatten]}\n"
     "scenario: {kind: class-incremental, clients: 2, tasks: 2,\n"
     "           rounds: 2, partition: iid}\n"
-    "train: {lr: 0.1, batch: 8}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {batch: 8}\n"
     "pretrain: {epochs: 2, classes: 6, images: 65, points: 200}\n"
     "runs: [{label: a, method: fedavg}]\n";
 
@@ -89,17 +90,17 @@ static void test_a_run_starts_from_encoder_statistics_and_first_rows(void **stat
     (void)state;
     char path[512], hash[65];
     eg_pretrained made = pretrain(plain);
-    run((const char *[SETS]){"train.lr=0", "server.bn=keep"}, 1, 0, path, hash);
+    run((const char *[SETS]){"optimizer.lr=0", "server.bn=keep"}, 1, 0, path, hash);
     static const char *const names[] = {"0.weight", "1.running_mean", "1.running_var",
                                         "4.weight", "4.bias"};
     for (int i = 0; i < 5; i++)
         assert_true(same_tensor(path, made.path, names[i]));
-    run((const char *[SETS]){"train.lr=0", "server.bn=keep", "pretrain.head=fresh"}, 1, 0, path,
-        hash);
+    run((const char *[SETS]){"optimizer.lr=0", "server.bn=keep", "pretrain.head=fresh"}, 1, 0,
+        path, hash);
     for (int i = 0; i < 5; i++)
         assert_int_equal(same_tensor(path, made.path, names[i]), i < 3);
-    run((const char *[SETS]){"train.lr=0", "server.bn=keep", "pretrain.epochs=0"}, 1, 0, path,
-        hash);
+    run((const char *[SETS]){"optimizer.lr=0", "server.bn=keep", "pretrain.epochs=0"}, 1, 0,
+        path, hash);
     assert_false(same_tensor(path, made.path, "0.weight"));
 }
 

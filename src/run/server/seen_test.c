@@ -12,7 +12,8 @@
     "data: {name: glyphs, train: 240, test: 120, classes: 6, size: 8}\n"                       \
     "model: {name: mlp, depth: 1, width: 16}\n"                                                \
     "scenario: {" scenario ", rounds: 1}\n"                                                    \
-    "train: {epochs: 3, batch: 10, lr: 0.1}\n"                                                 \
+    "optimizer: {lr: 0.1}\n"                                                                   \
+    "train: {epochs: 3, batch: 10}\n"                                                          \
     "runs: [{label: a, method: fedavg}]\n"
 
 /* Three tasks of two classes each, of 20 test images a class. */

@@ -57,7 +57,8 @@ static const char text[] =
     "model: {name: mlp, depth: 1, width: 8}\n"
     "scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 2, partition: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 1, batch: 8, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 8}\n"
     "re_fed: {size: 15, epochs: 1}\n"
     "runs: [{label: a, method: [der, re-fed, fed-a-gem]}]\n";
 

@@ -92,7 +92,8 @@ static const char *const classes =
     "model: {name: mlp, depth: 1, width: 16}\n"
     "scenario: {kind: class-incremental, clients: 5, tasks: 2, rounds: 2, partition: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 2, batch: 16, lr: 0.1, momentum: 0.5}\n";
+    "optimizer: {lr: 0.1, momentum: 0.5}\n"
+    "train: {epochs: 2, batch: 16}\n";
 
 static const char *const stream =
     "name: t\n"
@@ -256,7 +257,7 @@ static void test_a_rank_with_something_else_is_refused_by_name(void **state)
 {
     (void)state;
     eg_experiment *e = load(classes, "fedavg", NULL);
-    eg_experiment *other = load(classes, "fedavg", "train.lr=0.2");
+    eg_experiment *other = load(classes, "fedavg", "optimizer.lr=0.2");
     one all[RANKS];
     run_together(all, 2, e);
     all[1].e = other;

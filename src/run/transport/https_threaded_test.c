@@ -25,7 +25,8 @@ static const char text[] =
     "model: {name: mlp, depth: 0}\n"
     "scenario: {kind: class-incremental, clients: 3, tasks: 1, rounds: 3, partition: iid}\n"
     "memory: {kind: reservoir, size: 20}\n"
-    "train: {epochs: 1, batch: 10, lr: 0.1}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 10}\n"
     "runs: [{label: a, method: er}]\n";
 
 typedef enum mischief {
