@@ -20,7 +20,7 @@ typedef struct eg_column {
 } eg_column;
 
 typedef struct eg_differing {
-    const char *key, *value; /* "train.lr", "0.1" */
+    const char *key, *value; /* "optimizer.lr", "0.1" */
     size_t n_values;         /* how many the groups of the label have for it */
 } eg_differing;
 
@@ -34,7 +34,7 @@ eg_spread eg_spread_of(const double *values, size_t n);
 
 typedef struct eg_group {
     /* The label, behind the experiment's name where names differ, and before what tells it from
-     * other groups of the label: "er (train.lr=0.05)". */
+     * other groups of the label: "er (optimizer.lr=0.05)". */
     const char *title;
     const char *apart;             /* what stands in the brackets, or "" */
     const eg_differing *differing; /* [n_differing] by n_values, most first */
@@ -77,7 +77,7 @@ void eg_groups_free(eg_groups *g); /* NULL is fine */
 eg_status eg_groups_tell_apart(eg_groups *g);
 
 /* In which of the settings that both have two groups differ, and in how many; label and method
- * do not count. keys: "memory.size, train.lr", of the arena; "" if in none. */
+ * do not count. keys: "memory.size, optimizer.lr", of the arena; "" if in none. */
 eg_status eg_groups_between(eg_arena *a, const eg_group *one, const eg_group *other,
                             const char **keys, size_t *n);
 
@@ -144,8 +144,8 @@ bool eg_column_used(const eg_groups *g, const eg_column *c);
 
 /* Runs of one sweep: what tells them apart, and which is best by validation. */
 
-/* Finds what the labels say of a sweep ("er train.lr=0.1") that other groups have too; called
- * by eg_groups_load. */
+/* Finds what the labels say of a sweep ("er optimizer.lr=0.1") that other groups have too;
+ * called by eg_groups_load. */
 eg_status eg_groups_find_sweeps(eg_groups *g);
 
 /* The settings that are swept in any group, each once, in the order of appearance. *out is the

@@ -10,7 +10,7 @@
 
 enum { SETTINGS_SHOWN = 2, SETTINGS_VALUE = 16, SETTINGS_HASH = 8 };
 
-/* config.yaml as a flat list: {"train.lr", "0.1"}. */
+/* config.yaml as a flat list: {"optimizer.lr", "0.1"}. */
 typedef struct settings {
     eg_differing *list; /* [n] in the file's order */
     size_t n, cap;
@@ -128,7 +128,7 @@ static size_t settings_values(const eg_groups *g, const settings *all, size_t i,
     return n;
 }
 
-/* "train.lr=0.05, er.batch=32, …". */
+/* "optimizer.lr=0.05, er.batch=32, …". */
 static eg_status settings_suffix(eg_groups *g, eg_group *group)
 {
     const char *text = "";

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a text begins with "train.lr=0.1". A setting has a dot in its name or is one of these
- * few, unlike what a value may have in it: "width=4 lr=0.1". */
+/* Whether a text begins with "optimizer.lr=0.1". A setting has a dot in its name or is one of
+ * these few, unlike what a value may have in it: "width=4 lr=0.1". */
 static bool swept_is_pair(const char *text)
 {
     static const char *const bare[] = {"data", "model", "optimizer", "scale"};
@@ -177,7 +177,7 @@ bool eg_group_is_chosen(const eg_groups *all, const eg_group *g)
     return true;
 }
 
-/* "best by validation: er with train.lr=0.1, 81.2 %" */
+/* "best by validation: er with optimizer.lr=0.1, 81.2 %" */
 static const char *swept_note(eg_arena *a, const eg_group *of)
 {
     char percent[32], seeds[96] = "";

@@ -140,7 +140,8 @@ static void test_sweeps_that_cannot_be_are_refused(void **state)
                   "optimizer.lr=0.10,1,0.1");
     assert_labels("--set: model: cnn is there twice", plain, "a", "model=cnn,mlp,cnn");
     assert_labels("--set: 'optimizer.lr' is not key=value", plain, "a", "optimizer.lr");
-    assert_labels("--set optimizer.lr: sgd: lr: '' is not a number", plain, "a", "optimizer.lr=,1");
+    assert_labels("--set optimizer.lr: sgd: lr: '' is not a number", plain, "a",
+                  "optimizer.lr=,1");
     assert_labels("the sweep has more than 1000 combinations", plain, "a",
                   "train.epochs=1,2,3,4,5,6,7,8,9,10,11", "train.batch=1,2,3,4,5,6,7,8,9,10",
                   "memory.size=1,2,3,4,5,6,7,8,9,10");
