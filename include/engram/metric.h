@@ -70,11 +70,27 @@ bool eg_record_pooled(const eg_record *r, int64_t row, int64_t who, double *out)
 bool eg_record_seen(const eg_record *r, int64_t row, double *out);
 int64_t eg_record_samples(const eg_record *r, int64_t row, int64_t client); /* met */
 
+/* What a value is counted in, and so how it is shown. */
+typedef enum eg_unit {
+    EG_UNIT_PERCENT, /* a fraction, shown in percent; differences are points */
+    EG_UNIT_NUMBER,
+    EG_UNIT_COUNT,
+    EG_UNIT_SECONDS,
+    EG_UNIT_BYTES,
+    EG_UNIT_FLOPS, /* multiplications and additions */
+} eg_unit;
+
 typedef struct eg_metric {
     eg_component component; /* without options */
-    const char *formula;    /* what `engram help METRIC` prints */
-    bool of_clients;        /* a function of all clients: who is ignored */
-    bool needs_reference;   /* a function of two records: the other is that of `centralized` */
+    const char *heading;    /* of its column in a table */
+    eg_unit unit;
+    int better;           /* 1: more is better; -1: less is; 0: it depends */
+    int place;            /* columns stand by it, the least first */
+    int weight;           /* where there is no room for all columns, the least go first */
+    bool aside;           /* shown only where a paper has it, or on demand */
+    const char *formula;  /* what `engram help METRIC` prints */
+    bool of_clients;      /* a function of all clients: who is ignored */
+    bool needs_reference; /* a function of two records: the other is that of `centralized` */
     /* False if it has no meaning for this record. */
     bool (*value)(const eg_record *r, const eg_record *reference, int64_t who, double *out);
 } eg_metric;

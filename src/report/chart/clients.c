@@ -332,7 +332,7 @@ static void each_table(const each *e)
     for (int64_t c = 0; c < e->n_clients && c < EACH_LISTED; c++) {
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, c);
-        eg_cell_unit(p, EG_PERCENT, each_accuracy(e, last, c));
+        eg_cell_unit(p, EG_UNIT_PERCENT, each_accuracy(e, last, c));
         fprintf(p->f, "</tr>\n");
     }
     if (e->n_clients > EACH_LISTED)

@@ -82,7 +82,7 @@ static void lines_tip(FILE *f, const eg_line_chart *c, const eg_line *l,
     fprintf(f, ", %s %.0f: %s", c->x_item, q->x, mean);
     if (!isnan(q->high))
         fprintf(f, spread ? " ± %s" : ", from %s to %s", low, high);
-    fprintf(f, "%s</title>", c->unit == EG_PERCENT ? " %" : "");
+    fprintf(f, "%s</title>", c->unit == EG_UNIT_PERCENT ? " %" : "");
 }
 
 static void lines_dots(FILE *f, const eg_svg_frame *m, const eg_line_chart *c, const eg_line *l)
@@ -188,7 +188,7 @@ static void lines_fit(eg_svg_frame *m, const eg_line_chart *c)
             low = fmin(low, fmin(q->y, q->low)); /* fmin passes over what is no number */
             high = fmax(high, fmax(q->y, q->high));
         }
-    if (c->unit == EG_PERCENT) { /* a deviation may reach beyond what there can be */
+    if (c->unit == EG_UNIT_PERCENT) { /* a deviation may reach beyond what there can be */
         low = fmax(low, 0);
         high = fmin(high, 1);
     }

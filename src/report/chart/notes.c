@@ -71,9 +71,9 @@ static void notes_table(eg_page *p, const notes *s)
             continue;
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%.0f", q->x);
-        eg_cell_unit(p, EG_NUMBER, q->y);
-        eg_cell_unit(p, EG_NUMBER, isnan(q->low) ? q->y : q->low);
-        eg_cell_unit(p, EG_NUMBER, isnan(q->high) ? q->y : q->high);
+        eg_cell_unit(p, EG_UNIT_NUMBER, q->y);
+        eg_cell_unit(p, EG_UNIT_NUMBER, isnan(q->low) ? q->y : q->low);
+        eg_cell_unit(p, EG_UNIT_NUMBER, isnan(q->high) ? q->y : q->high);
         eg_cell_count(p, s->count[i]);
         fprintf(p->f, "</tr>\n");
     }
@@ -99,7 +99,8 @@ static eg_status notes_figure(eg_page *p, const eg_group *g, const notes *s)
     for (size_t i = 0; i < s->n; i++)
         several |= s->count[i] > 1;
     EG_TRY(notes_line(p, s, &line));
-    eg_line_chart c = {.chart = "note", .title = s->name, .unit = EG_NUMBER, .small = true};
+    eg_line_chart c = {
+        .chart = "note", .title = s->name, .unit = EG_UNIT_NUMBER, .small = true};
     c.description = several
                         ? "The mean over clients of what the method noted, in a band from the "
                           "least to the greatest. The table below holds the numbers."

@@ -117,8 +117,9 @@ static eg_status rounds_figure(eg_page *p, const eg_group *g, eg_line_chart *c,
 eg_status eg_chart_rounds(eg_page *p, const eg_group *g)
 {
     eg_line loss = {.colour = rounds_loss_colour}, time = {.colour = rounds_time_colour};
-    eg_line_chart of_loss = {.chart = "loss", .title = "Training loss", .unit = EG_NUMBER};
-    eg_line_chart of_time = {.chart = "time", .title = "Time of a round", .unit = EG_SECONDS};
+    eg_line_chart of_loss = {.chart = "loss", .title = "Training loss", .unit = EG_UNIT_NUMBER};
+    eg_line_chart of_time = {
+        .chart = "time", .title = "Time of a round", .unit = EG_UNIT_SECONDS};
     of_loss.description = "The mean over the clients of a round.";
     of_time.description = "How long each round took, tests aside.";
     if (eg_group_longest(g)->log->n_round == 0)
@@ -143,7 +144,7 @@ static void losses_table(eg_page *p, const eg_events *log)
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, log->round[i].round);
         for (size_t k = 0; k < p->g->n; k++)
-            eg_cell_unit(p, EG_NUMBER,
+            eg_cell_unit(p, EG_UNIT_NUMBER,
                          rounds_spread(&p->g->group[k], log->round[i].round, rounds_loss).mean);
         fprintf(p->f, "</tr>\n");
     }
@@ -154,7 +155,7 @@ eg_status eg_chart_losses(eg_page *p)
     const eg_groups *g = p->g;
     const eg_run *longest = eg_group_longest(&g->group[0]);
     eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
-    eg_line_chart c = {.chart = "losses", .title = "Training loss", .unit = EG_NUMBER};
+    eg_line_chart c = {.chart = "losses", .title = "Training loss", .unit = EG_UNIT_NUMBER};
     EG_TRY(line ? EG_OK : EG_ENOMEM);
     for (size_t i = 0; i < g->n; i++) {
         line[i] = (eg_line){.name = g->group[i].title, .strong = true};
@@ -320,7 +321,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
         p, "bytes", BYTES_WIDTH, BYTES_HEIGHT, "Bytes a round",
         "Bars of bytes sent up, above the line, and down, below it. The table below holds "
         "the numbers.");
-    eg_svg_axis(p, &m, EG_BYTES);
+    eg_svg_axis(p, &m, EG_UNIT_BYTES);
     eg_svg_numbers(p, &m, "round");
     bytes_rounds(p, &m, bin, n);
     eg_svg_close(p);
@@ -334,7 +335,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
     eg_svg_open(p, "bytes-total", BYTES_WIDTH, BYTES_HEIGHT, "Bytes in all",
                 "Areas of all bytes sent until a round. The table of bytes a round holds the "
                 "numbers.");
-    eg_svg_axis(p, &m, EG_BYTES);
+    eg_svg_axis(p, &m, EG_UNIT_BYTES);
     eg_svg_numbers(p, &m, "round");
     bytes_area(p, &m, bin, n, false);
     bytes_area(p, &m, bin, n, true);

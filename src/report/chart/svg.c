@@ -310,13 +310,13 @@ enum { AXIS_STEPS = 6 };
 /* The least that an axis spans: less would blow up noise. */
 static double axis_least(eg_unit unit, double most)
 {
-    return unit == EG_PERCENT ? 0.05 : fmax(fabs(most) * 1e-3, 1e-12);
+    return unit == EG_UNIT_PERCENT ? 0.05 : fmax(fabs(most) * 1e-3, 1e-12);
 }
 
 void eg_axis_fit(eg_svg_frame *m, eg_unit unit, double low, double high)
 {
     if (!(low <= high))
-        low = 0, high = unit == EG_PERCENT ? 1 : 0;
+        low = 0, high = unit == EG_UNIT_PERCENT ? 1 : 0;
     double lack = axis_least(unit, fmax(fabs(low), fabs(high))) - (high - low);
     if (lack > 0) {
         low -= lack / 2;
@@ -332,30 +332,16 @@ void eg_axis_fit(eg_svg_frame *m, eg_unit unit, double low, double high)
         m->y0 = floor(low / step + 1e-9) * step;
         m->y1 = ceil(high / step - 1e-9) * step;
     }
-    if (unit == EG_PERCENT) {
+    if (unit == EG_UNIT_PERCENT) {
         m->y0 = fmax(m->y0, 0);
         m->y1 = fmin(m->y1, 1);
     }
 }
 
-void eg_show_unit(char out[32], eg_unit unit, double x)
-{
-    if (unit == EG_PERCENT)
-        eg_show_percent(out, x);
-    else if (unit == EG_BYTES)
-        eg_show_bytes(out, fabs(x));
-    else if (unit == EG_SECONDS)
-        eg_show_seconds(out, x);
-    else if (isnan(x))
-        snprintf(out, 32, "–");
-    else
-        snprintf(out, 32, "%.4g", x + 0.0);
-}
-
 /* A line's number has the decimals of the step, or lines of fast rounds would share one. */
 static void axis_number(char out[32], eg_unit unit, double x, double step)
 {
-    if (unit == EG_SECONDS && step < 0.01)
+    if (unit == EG_UNIT_SECONDS && step < 0.01)
         snprintf(out, 32, "%.*f s", (int)ceil(-log10(step) - 1e-9), x);
     else
         eg_show_unit(out, unit, x);
@@ -381,13 +367,13 @@ void eg_svg_axis(eg_page *p, const eg_svg_frame *m, eg_unit unit)
         char text[32];
         double y = eg_svg_y(m, k * step);
         axis_number(text, unit, k * step, step);
-        if (unit != EG_NUMBER)
+        if (unit != EG_UNIT_NUMBER)
             axis_trim(text);
         fprintf(p->f,
                 "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/><text class=\"dim end\" x=\"%.1f\" "
                 "y=\"%.1f\">%s%s</text>\n",
                 k == 0 || (k == first && m->y0 > 0) ? "axis" : "grid", m->left, y, m->right,
-                m->left - 7, y + 4, text, unit == EG_PERCENT && k == last ? " %" : "");
+                m->left - 7, y + 4, text, unit == EG_UNIT_PERCENT && k == last ? " %" : "");
     }
 }
 

@@ -61,10 +61,6 @@ double eg_svg_y(const eg_svg_frame *m, double y);
 /* 1, 2 or 5 times a power of ten, so that a span has at most n steps. */
 double eg_svg_step(double span, int n);
 
-/* What values are: accuracies, and so on. */
-typedef enum eg_unit { EG_PERCENT, EG_NUMBER, EG_SECONDS, EG_BYTES } eg_unit;
-void eg_show_unit(char out[32], eg_unit unit, double x); /* "68.3", "0.125", "3.46 s" */
-
 /* Lets the frame span the values from low to high, up to round numbers; low above high: there
  * are none. */
 void eg_axis_fit(eg_svg_frame *m, eg_unit unit, double low, double high);

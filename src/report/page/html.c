@@ -165,7 +165,7 @@ static void html_work(eg_page *p, const eg_group *g)
     if (s.n == 0)
         return;
     double server = eg_group_summary(g, EG_SUMMARY_flops_server).mean;
-    eg_show_flops(flops, server);
+    eg_show_unit(flops, EG_UNIT_FLOPS, server);
     eg_show_seconds(seconds, eg_group_summary(g, EG_SUMMARY_server_seconds).mean);
     snprintf(note, sizeof note, "the method on the server: %s%s%s", server > 0 ? flops : "",
              server > 0 ? ", " : "", seconds);
@@ -288,7 +288,7 @@ static void html_chip(eg_page *p, size_t i)
 static void html_table_head(eg_page *p, const eg_against *against)
 {
     fprintf(p->f, "<thead><tr><th>label</th><th>seeds</th>");
-    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+    for (const eg_column *c = p->g->column; c < p->g->column + EG_SUMMARY_N; c++) {
         if (eg_column_used(p->g, c))
             fprintf(p->f, "<th title=\"%s\">%s</th>", c->help, c->heading);
         if (against->words && c->which == against->which)
@@ -329,7 +329,7 @@ static eg_status html_table(eg_page *p)
         html_chip(p, (size_t)(g - p->g->group));
         eg_html_text(p->f, g->title);
         fprintf(p->f, "%s</th><td>%zu</td>", g->bound ? " <small>a bound</small>" : "", g->n);
-        for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+        for (const eg_column *c = p->g->column; c < p->g->column + EG_SUMMARY_N; c++) {
             if (eg_column_used(p->g, c))
                 html_value(p, g, c);
             if (against.words && c->which == against.which)

@@ -125,7 +125,7 @@ static eg_status group_load(eg_groups *g, const char *const *dirs, size_t n)
         eg_groups_add(g, r);
     }
     for (size_t i = 0; i < g->n_published; i++)
-        if (!eg_column_find(g->published[i].metric))
+        if (eg_summary_find(g->published[i].metric) == EG_SUMMARY_N)
             return eg_fail(EG_EINVAL, "published: the table has no column for '%s'",
                            g->published[i].metric);
     for (size_t i = 0; i < n; i++)
@@ -145,6 +145,7 @@ eg_status eg_groups_new(size_t n, eg_groups **out)
         eg_groups_free(g);
         return eg_fail(EG_ENOMEM, "%zu runs are more than memory can hold", n);
     }
+    eg_columns_fill(g->column);
     *out = g;
     return EG_OK;
 }

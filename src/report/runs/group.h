@@ -14,10 +14,13 @@
 typedef struct eg_column {
     const char *heading, *help;
     eg_summary which;
-    int better;          /* 1: more is better; -1: less is; 0: it depends */
-    bool beside_a_paper; /* shown only where a paper has it, or on demand */
-    int weight;          /* where there is no room for all, the least go first */
+    eg_unit unit;
+    int better; /* these as eg_metric has them */
+    bool aside;
+    int weight, place;
 } eg_column;
+eg_column eg_column_of(eg_summary which);
+void eg_columns_fill(eg_column out[EG_SUMMARY_N]); /* all, by place */
 
 typedef struct eg_differing {
     const char *key, *value; /* "optimizer.lr", "0.1" */
@@ -58,6 +61,7 @@ typedef struct eg_groups {
     size_t n, n_runs;
     const eg_published *published; /* the caller's */
     size_t n_published;
+    eg_column column[EG_SUMMARY_N]; /* of a comparison, in order */
     const char *columns; /* the caller's: those shown beside the usual ones; NULL: none */
     eg_arena arena;
 } eg_groups;
@@ -121,7 +125,7 @@ size_t eg_show_begin(const char *text, size_t n);
 void eg_show_percent(char out[32], double fraction);
 void eg_show_bytes(char out[32], double bytes);
 void eg_show_seconds(char out[32], double seconds);
-void eg_show_flops(char out[32], double flops);
+void eg_show_unit(char out[32], eg_unit unit, double x); /* "0.125", "3.46 s" */
 void eg_show_value(char out[32], eg_summary which, double value);
 void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.2" */
 
@@ -129,12 +133,6 @@ void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.
 void eg_show_scale(char out[64], const eg_groups *g);
 
 void eg_show_losses(char out[96], const eg_losses *l); /* "38 uploads left out" */
-
-/* The columns of a comparison, in order. */
-extern const eg_column eg_columns[];
-extern const size_t eg_n_columns;
-
-const eg_column *eg_column_find(const char *name); /* "acc_final"; NULL: there is none */
 
 /* Whether a list of names, with commas between, has it. NULL has none. */
 bool eg_column_listed(const char *list, const eg_column *c);

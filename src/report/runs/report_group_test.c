@@ -175,9 +175,9 @@ static eg_groups *groups_of_accuracies(const double accuracy[4][2], const char *
 static void assert_best(const double accuracy[4][2], const char *const method[4], int best)
 {
     eg_groups *g = groups_of_accuracies(accuracy, method);
-    const eg_column *c = eg_column_find("acc_final");
+    const eg_column c = eg_column_of(EG_SUMMARY_acc_final);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(eg_group_is_best(g, &g->group[i], c), i == best);
+        assert_int_equal(eg_group_is_best(g, &g->group[i], &c), i == best);
     eg_groups_free(g);
 }
 

@@ -10,57 +10,48 @@
 #include <stdio.h>
 #include <string.h>
 
-const eg_column eg_columns[] = {
-    {"accuracy %", "mean accuracy over all tasks after the last", EG_SUMMARY_acc_final, 1,
-     false, 99},
-    {"seen %", "accuracy of the global model on all classes met, each test image once",
-     EG_SUMMARY_acc_seen, 1, true, 97},
-    {"last ten %", "mean accuracy in the last ten rounds", EG_SUMMARY_acc_last_ten, 1, true,
-     90},
-    {"validation %", "the same on samples held out of training", EG_SUMMARY_acc_validation, 1,
-     false, 95},
-    {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il, 1,
-     false, 60},
-    {"average %", "average incremental accuracy: mean over the task ends", EG_SUMMARY_aia, 1,
-     false, 50},
-    {"AA %", "average accuracy: on what each client has met, mean over rounds", EG_SUMMARY_aa,
-     1, false, 85},
-    {"AR", "average regret: how far AA stays behind that of the run 'centralized', points",
-     EG_SUMMARY_ar, -1, false, 80},
-    {"met %", "accuracy on what each client has met, at the end", EG_SUMMARY_acc_t, 1, true,
-     75},
-    {"forgetting", "mean fall from a task's best accuracy, points; below 0: a gain",
-     EG_SUMMARY_forgetting, -1, false, 70},
-    {"from first", "the same, the best taken from the first task's end on",
-     EG_SUMMARY_forgetting_from_first, -1, true, 45},
-    {"backward", "backward transfer: change since a task was learned; below 0: a loss",
-     EG_SUMMARY_bwt, 1, false, 30},
-    {"forward",
-     "forward transfer: accuracy on a task just before it, above the untrained "
-     "model's",
-     EG_SUMMARY_fwt, 1, true, 40},
-    {"clients %", "mean of the clients' final accuracies", EG_SUMMARY_client_mean, 1, true, 65},
-    {"client sd", "standard deviation of the clients' final accuracies", EG_SUMMARY_client_sd,
-     -1, true, 35},
-    {"worst %", "final accuracy of the worst client", EG_SUMMARY_client_worst, 1, true, 36},
-    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, 0, false, 20},
-    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, 0, false, 10},
-    {"time", "from start to end", EG_SUMMARY_seconds, 0, false, 55},
+/* What is no metric: its name is the summary's. */
+enum { SHOW_METRICS = EG_SUMMARY_acc_task_il };
+static const eg_column show_others[] = {
+    {"task-IL %", "the same when the task is known at test time", EG_SUMMARY_acc_task_il,
+     EG_UNIT_PERCENT, 1, false, 60, 50},
+    {"validation %", "the same on samples held out of training", EG_SUMMARY_acc_validation,
+     EG_UNIT_PERCENT, 1, false, 95, 40},
+    {"sent up", "bytes from clients to the server", EG_SUMMARY_bytes_up, EG_UNIT_BYTES, 0,
+     false, 20, 170},
+    {"sent down", "bytes from the server to clients", EG_SUMMARY_bytes_down, EG_UNIT_BYTES, 0,
+     false, 10, 180},
+    {"time", "from start to end", EG_SUMMARY_seconds, EG_UNIT_SECONDS, 0, false, 55, 190},
+    {"memory", "the most that the process had at once", EG_SUMMARY_peak_rss_bytes,
+     EG_UNIT_BYTES, 0, true, 15, 230},
     {"clients' work", "multiplications and additions of clients' networks",
-     EG_SUMMARY_flops_clients, 0, true, 19},
+     EG_SUMMARY_flops_clients, EG_UNIT_FLOPS, 0, true, 19, 200},
     {"server's work", "the same of what a method has the server compute",
-     EG_SUMMARY_flops_server, 0, true, 18},
-    {"server's time", "in the method's hooks on the server", EG_SUMMARY_server_seconds, 0, true,
-     17},
+     EG_SUMMARY_flops_server, EG_UNIT_FLOPS, 0, true, 18, 210},
+    {"server's time", "in the method's hooks on the server", EG_SUMMARY_server_seconds,
+     EG_UNIT_SECONDS, 0, true, 17, 220},
+    {"rounds", "until the end", EG_SUMMARY_rounds, EG_UNIT_COUNT, 0, true, 16, 240},
 };
-const size_t eg_n_columns = sizeof eg_columns / sizeof *eg_columns;
 
-const eg_column *eg_column_find(const char *name)
+/* A metric says itself how it is shown. The summary has them first, in the family's order. */
+eg_column eg_column_of(eg_summary which)
 {
-    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++)
-        if (strcmp(eg_summary_name(c->which), name) == 0)
-            return c;
-    return NULL;
+    if ((int)which >= SHOW_METRICS)
+        return show_others[(int)which - SHOW_METRICS];
+    const eg_metric *m = eg_metrics[which];
+    return (eg_column){m->heading, m->component.help, which,     m->unit,
+                       m->better,  m->aside,          m->weight, m->place};
+}
+
+void eg_columns_fill(eg_column out[EG_SUMMARY_N])
+{
+    for (int i = 0; i < EG_SUMMARY_N; i++) {
+        eg_column c = eg_column_of((eg_summary)i);
+        int at = i;
+        for (; at > 0 && out[at - 1].place > c.place; at--)
+            out[at] = out[at - 1];
+        out[at] = c;
+    }
 }
 
 bool eg_column_listed(const char *list, const eg_column *c)
@@ -78,7 +69,7 @@ bool eg_column_listed(const char *list, const eg_column *c)
 
 bool eg_column_used(const eg_groups *g, const eg_column *c)
 {
-    bool listed = eg_column_listed(g->columns, c), wanted = !c->beside_a_paper;
+    bool listed = eg_column_listed(g->columns, c), wanted = !c->aside;
     for (size_t i = 0; i < g->n; i++)
         if ((wanted && eg_group_summary(&g->group[i], c->which).n > 0) ||
             eg_groups_published(g, &g->group[i], c->which))
@@ -135,11 +126,6 @@ void eg_show_bytes(char out[32], double bytes)
     show_scaled(out, bytes, "B");
 }
 
-void eg_show_flops(char out[32], double flops)
-{
-    show_scaled(out, flops, "FLOP");
-}
-
 void eg_show_seconds(char out[32], double seconds)
 {
     double whole = round(seconds);
@@ -156,29 +142,25 @@ void eg_show_seconds(char out[32], double seconds)
                  floor(fmod(whole, 3600) / 60));
 }
 
+void eg_show_unit(char out[32], eg_unit unit, double x)
+{
+    if (unit == EG_UNIT_PERCENT)
+        eg_show_percent(out, x);
+    else if (unit == EG_UNIT_BYTES)
+        eg_show_bytes(out, fabs(x));
+    else if (unit == EG_UNIT_SECONDS)
+        eg_show_seconds(out, x);
+    else if (unit == EG_UNIT_FLOPS)
+        show_scaled(out, x, "FLOP");
+    else if (isnan(x))
+        snprintf(out, 32, "–");
+    else
+        snprintf(out, 32, unit == EG_UNIT_COUNT ? "%.0f" : "%.4g", x + 0.0);
+}
+
 void eg_show_value(char out[32], eg_summary which, double value)
 {
-    switch (which) {
-    case EG_SUMMARY_bytes_up:
-    case EG_SUMMARY_bytes_down:
-    case EG_SUMMARY_peak_rss_bytes:
-        eg_show_bytes(out, value);
-        break;
-    case EG_SUMMARY_flops_clients:
-    case EG_SUMMARY_flops_server:
-        eg_show_flops(out, value);
-        break;
-    case EG_SUMMARY_seconds:
-    case EG_SUMMARY_server_seconds:
-        eg_show_seconds(out, value);
-        break;
-    case EG_SUMMARY_rounds:
-    case EG_SUMMARY_rounds_to_best:
-        snprintf(out, 32, isnan(value) ? "–" : "%.0f", value);
-        break;
-    default:
-        eg_show_percent(out, value);
-    }
+    eg_show_unit(out, eg_column_of(which).unit, value);
 }
 
 void eg_show_scale(char out[64], const eg_groups *g)
@@ -211,7 +193,7 @@ void eg_show_spread(char out[80], eg_summary which, eg_spread s)
     eg_show_value(mean, which, s.mean);
     eg_show_value(sd, which, s.sd);
     /* Counts need no "± 0 B". */
-    bool exact = s.sd == 0 && which >= EG_SUMMARY_bytes_up && which <= EG_SUMMARY_rounds;
+    bool exact = s.sd == 0 && eg_column_of(which).unit != EG_UNIT_PERCENT;
     if (isnan(s.mean) || !(s.sd >= 0) || exact)
         snprintf(out, 80, "%s", mean);
     else

@@ -207,8 +207,8 @@ eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_ho
                        word);
     if (found == 0 && how->against)
         return eg_fail(EG_EINVAL, "there is no '%s' to hold the others against", word);
-    bool shown = word ? eg_column_used(g, eg_column_find(eg_summary_name(out->which)))
-                      : paired_seeds(g, out) > 1;
+    const eg_column c = eg_column_of(out->which);
+    bool shown = word ? eg_column_used(g, &c) : paired_seeds(g, out) > 1;
     if (shown && !(out->words = paired_words(a, g, how, out)))
         return EG_ENOMEM;
     return EG_OK;
@@ -247,11 +247,10 @@ void eg_against_show(const eg_against *a, const eg_groups *g, const eg_group *of
 
 const char *eg_against_note(eg_arena *a, const eg_against *against)
 {
-    const eg_column *c = eg_column_find(eg_summary_name(against->which));
     return eg_arena_text(a,
                          "difference: in %s %s, seed by seed; p: of a paired t test, below "
                          "five seeds of an exact sign test%s%s",
-                         c->heading, against->words,
+                         eg_column_of(against->which).heading, against->words,
                          against->beside ? "; not the part alone differs: " : "",
                          against->beside ? against->beside : "");
 }

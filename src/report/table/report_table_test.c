@@ -130,6 +130,23 @@ static void test_long_labels_are_shortened_on_the_terminal_only(void **state)
     free(text);
 }
 
+/* Whatever a run amounts to can be shown, once, by its name in the summary. */
+static void test_every_value_can_be_a_column(void **state)
+{
+    (void)state;
+    for (int i = 0; i < EG_SUMMARY_N; i++) {
+        const eg_column c = eg_column_of((eg_summary)i);
+        char *text, heading[64];
+        eg_compare_how how = {.form = EG_COMPARE_MARKDOWN,
+                              .columns = eg_summary_name((eg_summary)i)};
+        assert_int_equal(c.which, i);
+        assert_ok(eg_compare_print(dirs, RUNS, NULL, 0, &how, &text));
+        snprintf(heading, sizeof heading, "| %s |", c.heading);
+        assert_int_equal(count(text, heading), 1);
+        free(text);
+    }
+}
+
 static void test_markdown_table_escapes_labels(void **state)
 {
     (void)state;
@@ -298,6 +315,7 @@ int main(void)
         TEST(test_text_table_has_published_figures_beside_ours),
         TEST(test_what_was_lost_is_said),
         TEST(test_long_labels_are_shortened_on_the_terminal_only),
+        TEST(test_every_value_can_be_a_column),
         TEST(test_markdown_table_escapes_labels),
         TEST(test_json_table_reads_back),
         TEST(test_rows_are_sorted_best_first),

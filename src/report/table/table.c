@@ -109,7 +109,7 @@ static eg_status table_alloc(eg_groups *g, const eg_compare_how *how, size_t n_s
     size_t columns = 2 + n_swept;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
     EG_TRY(eg_groups_against(&g->arena, g, how, &against));
-    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+    for (const eg_column *c = g->column; c < g->column + EG_SUMMARY_N; c++) {
         columns += eg_column_used(g, c) ? 1U : 0U;
         columns += table_has_published(g, c) ? 1U : 0U;
         columns += against.words && c->which == against.which ? 2U : 0U;
@@ -152,7 +152,7 @@ eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *t)
     EG_TRY(table_alloc(g, how, n_keys, t));
     EG_TRY(table_heads(g, t, keys, n_keys, how->form == EG_COMPARE_TEXT));
     size_t k = 2 + n_keys;
-    for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+    for (const eg_column *c = g->column; c < g->column + EG_SUMMARY_N; c++) {
         if (!eg_column_used(g, c))
             continue;
         EG_TRY(table_column(g, t, k++, c));
@@ -169,9 +169,10 @@ eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *t)
 /* A group's place among the others: less comes first, NaN last. */
 static double table_key(const eg_group *g, eg_summary which, bool seeds)
 {
-    const eg_column *c = which < EG_SUMMARY_N ? eg_column_find(eg_summary_name(which)) : NULL;
-    double value = seeds ? -(double)g->n : eg_group_summary(g, which).mean;
-    return c && c->better > 0 ? -value : value;
+    if (seeds)
+        return -(double)g->n;
+    double value = eg_group_summary(g, which).mean;
+    return eg_column_of(which).better > 0 ? -value : value;
 }
 
 static bool table_before(const eg_group *a, const eg_group *b, const char *sort)
@@ -228,13 +229,15 @@ static eg_status table_check_columns(const char *list)
         n = strcspn(list, ",");
         char *name = strndup(list, n);
         bool known = false;
-        for (const eg_column *c = eg_columns; name && c < eg_columns + eg_n_columns; c++)
-            known |= eg_column_listed(name, c);
+        for (int i = 0; name && i < EG_SUMMARY_N; i++) {
+            const eg_column c = eg_column_of((eg_summary)i);
+            known |= eg_column_listed(name, &c);
+        }
         eg_status s =
             known ? EG_OK
                   : eg_fail(EG_EINVAL,
                             "there is no column '%s' to show; there are acc_seen, client_mean, "
-                            "fwt, flops_clients, flops_server, server_seconds, ...",
+                            "fwt, rounds_to_best, flops_clients, server_seconds, ...",
                             name ? name : "");
         free(name);
         EG_TRY(s);

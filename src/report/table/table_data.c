@@ -35,8 +35,7 @@ static eg_status table_json_difference(eg_json *to, const eg_group *group,
 /* Whether a value can be better or worse, so that a difference in it says something. */
 static bool table_differs(eg_summary which)
 {
-    const eg_column *c = eg_column_find(eg_summary_name(which));
-    return c && c->better != 0;
+    return eg_column_of(which).better != 0;
 }
 
 static eg_status table_json_values(eg_json *row, const eg_groups *g, const eg_group *group,

@@ -38,7 +38,7 @@ static eg_status published_collect(const eg_groups *g, const eg_group *const *or
     size_t cap = 0;
     *out = (published_rows){0};
     for (size_t i = 0; i < g->n; i++)
-        for (const eg_column *c = eg_columns; c < eg_columns + eg_n_columns; c++) {
+        for (const eg_column *c = g->column; c < g->column + EG_SUMMARY_N; c++) {
             const eg_published *p = eg_groups_published(g, order[i], c->which);
             if (!p)
                 continue;

@@ -18,7 +18,13 @@ static bool aa(const eg_record *r, const eg_record *reference, int64_t who, doub
 }
 
 const eg_metric eg_metric_aa = {
-    .component = {"aa", "average accuracy: the mean of acc_t over rounds", 0, NULL},
+    .component = {"aa", "average accuracy: on what each client has met, mean over rounds", 0,
+                  NULL},
+    .heading = "AA %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 70,
+    .weight = 85,
     .formula = "AA = 1/T sum over rounds t of Acc^t",
     .of_clients = true,
     .value = aa,

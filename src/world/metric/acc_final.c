@@ -11,7 +11,12 @@ static bool acc_final(const eg_record *r, const eg_record *reference, int64_t wh
 }
 
 const eg_metric eg_metric_acc_final = {
-    .component = {"acc_final", "final accuracy", 0, NULL},
+    .component = {"acc_final", "mean accuracy over all tasks after the last", 0, NULL},
+    .heading = "accuracy %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 10,
+    .weight = 99,
     .formula = "Acc_T = 1/T sum over tasks j of a[T][j]; a[i][j] is the accuracy on task j "
                "after task i",
     .value = acc_final,

@@ -19,7 +19,13 @@ static bool acc_last_ten(const eg_record *r, const eg_record *reference, int64_t
 }
 
 const eg_metric eg_metric_acc_last_ten = {
-    .component = {"acc_last_ten", "accuracy in the last ten rounds", 0, NULL},
+    .component = {"acc_last_ten", "mean accuracy in the last ten rounds", 0, NULL},
+    .heading = "last ten %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 30,
+    .weight = 90,
+    .aside = true,
     .formula = "mean of Acc over the last ten rounds, as far as it was measured (eval.every); "
                "tests of eval.samples and full ones are not mixed",
     .value = acc_last_ten,

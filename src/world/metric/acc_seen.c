@@ -13,8 +13,14 @@ static bool acc_seen(const eg_record *r, const eg_record *reference, int64_t who
 
 const eg_metric eg_metric_acc_seen = {
     .component = {"acc_seen",
-                  "final accuracy of the server's model on all classes met, each image once", 0,
+                  "accuracy of the global model on all classes met, each test image once", 0,
                   NULL},
+    .heading = "seen %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 20,
+    .weight = 97,
+    .aside = true,
     .formula = "right ones over all, of the distinct test images of the classes that any "
                "client has met: acc_final counts a class as often as tasks share it",
     .value = acc_seen,

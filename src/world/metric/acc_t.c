@@ -11,8 +11,13 @@ static bool acc_t(const eg_record *r, const eg_record *reference, int64_t who, d
 }
 
 const eg_metric eg_metric_acc_t = {
-    .component = {"acc_t", "clients' accuracy on all they have met, weighted by samples met", 0,
-                  NULL},
+    .component = {"acc_t", "accuracy on what each client has met, at the end", 0, NULL},
+    .heading = "met %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 90,
+    .weight = 75,
+    .aside = true,
     .formula = "Acc^t = sum over clients c of n_c a_c / sum of n_c; a_c: on the cumulative "
                "test set, n_c: samples met",
     .of_clients = true,

@@ -18,7 +18,12 @@ static bool aia(const eg_record *r, const eg_record *reference, int64_t who, dou
 }
 
 const eg_metric eg_metric_aia = {
-    .component = {"aia", "average incremental accuracy", 0, NULL},
+    .component = {"aia", "average incremental accuracy: mean over the task ends", 0, NULL},
+    .heading = "average %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 60,
+    .weight = 50,
     .formula = "AIA = 1/T sum over i of Acc_i, Acc_i = 1/i sum over j <= i of a[i][j]",
     .value = aia,
 };

@@ -24,7 +24,14 @@ static bool ar(const eg_record *r, const eg_record *reference, int64_t who, doub
 }
 
 const eg_metric eg_metric_ar = {
-    .component = {"ar", "average regret against the centralized run", 0, NULL},
+    .component =
+        {"ar", "average regret: how far AA stays behind that of the run 'centralized', points",
+         0, NULL},
+    .heading = "AR",
+    .unit = EG_UNIT_PERCENT,
+    .better = -1,
+    .place = 80,
+    .weight = 80,
     .formula = "AR = 1/T sum over rounds t of Acc^t of centralized - Acc^t",
     .of_clients = true,
     .needs_reference = true,

@@ -23,7 +23,13 @@ static bool bwt(const eg_record *r, const eg_record *reference, int64_t who, dou
 }
 
 const eg_metric eg_metric_bwt = {
-    .component = {"bwt", "backward transfer", 0, NULL},
+    .component = {"bwt", "backward transfer: change since a task was learned; below 0: a loss",
+                  0, NULL},
+    .heading = "backward",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 120,
+    .weight = 30,
     .formula = "BWT = 1/(T-1) sum over j < T of a[T][j] - a[j][j]; 0 if T = 1",
     .value = bwt,
 };

@@ -13,10 +13,13 @@ static bool client_sd(const eg_record *r, const eg_record *reference, int64_t wh
 }
 
 const eg_metric eg_metric_client_sd = {
-    .component = {"client_sd",
-                  "standard deviation of the clients' "
-                  "final accuracies",
-                  0, NULL},
+    .component = {"client_sd", "standard deviation of the clients' final accuracies", 0, NULL},
+    .heading = "client sd",
+    .unit = EG_UNIT_PERCENT,
+    .better = -1,
+    .place = 150,
+    .weight = 35,
+    .aside = true,
     .formula = "sqrt(1/n sum over clients c of (Acc_T of c - client_mean)^2)",
     .of_clients = true,
     .value = client_sd,

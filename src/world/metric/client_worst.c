@@ -14,7 +14,13 @@ static bool client_worst(const eg_record *r, const eg_record *reference, int64_t
 }
 
 const eg_metric eg_metric_client_worst = {
-    .component = {"client_worst", "least of the clients' final accuracies", 0, NULL},
+    .component = {"client_worst", "final accuracy of the worst client", 0, NULL},
+    .heading = "worst %",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 160,
+    .weight = 36,
+    .aside = true,
     .formula = "min over clients c of Acc_T of client c",
     .of_clients = true,
     .value = client_worst,

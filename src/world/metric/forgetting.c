@@ -11,8 +11,13 @@ static bool forgetting(const eg_record *r, const eg_record *reference, int64_t w
 }
 
 const eg_metric eg_metric_forgetting = {
-    .component = {"forgetting", "forgetting, the best taken from the task's own row on", 0,
-                  NULL},
+    .component = {"forgetting",
+                  "mean fall from a task's best accuracy, points; below 0: a gain", 0, NULL},
+    .heading = "forgetting",
+    .unit = EG_UNIT_PERCENT,
+    .better = -1,
+    .place = 100,
+    .weight = 70,
     .formula =
         "F = 1/(T-1) sum over j < T of (max over j <= i < T of a[i][j]) - a[T][j]; 0 if T = 1",
     .value = forgetting,

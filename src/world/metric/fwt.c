@@ -22,7 +22,16 @@ static bool fwt(const eg_record *r, const eg_record *reference, int64_t who, dou
 }
 
 const eg_metric eg_metric_fwt = {
-    .component = {"fwt", "forward transfer", 0, NULL},
+    .component =
+        {"fwt",
+         "forward transfer: accuracy on a task just before it, above the untrained model's", 0,
+         NULL},
+    .heading = "forward",
+    .unit = EG_UNIT_PERCENT,
+    .better = 1,
+    .place = 130,
+    .weight = 40,
+    .aside = true,
     .formula = "FWT = 1/(T-1) sum over j > 1 of a[j-1][j] - a[0][j]; a[0] is the untrained "
                "model; 0 if T = 1",
     .value = fwt,

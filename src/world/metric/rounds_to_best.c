@@ -63,6 +63,12 @@ static bool rounds_to_best(const eg_record *r, const eg_record *reference, int64
 const eg_metric eg_metric_rounds_to_best = {
     .component = {"rounds_to_best", "rounds to the best accuracy of each task, added up", 0,
                   NULL},
+    .heading = "rounds to best",
+    .unit = EG_UNIT_COUNT,
+    .better = -1,
+    .place = 165,
+    .weight = 38,
+    .aside = true,
     .formula = "sum over tasks i of the first round of i, counted from its start, with the "
                "largest Acc in i, 0 for a task in which no accuracy changes; tests of "
                "eval.samples and full ones are not mixed",
