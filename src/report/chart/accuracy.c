@@ -134,7 +134,7 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
         each > 1
             ? "A line for some of the tasks, faint until it is learned; the thick line is "
               "the mean over the tasks learned so far."
-            : "One line a task, faint until it is learned; the thick line is the mean over "
+            : "One line per task, faint until it is learned; the thick line is the mean over "
               "the tasks learned so far.";
     eg_figure_open(p, c.title, accuracy_sentence(p, g, 1, sentence));
     eg_chart_lines(p, &c);
@@ -185,12 +185,13 @@ eg_status eg_chart_compare(eg_page *p)
     c.line = line;
     c.n = g->n;
     c.x_name = c.x_item = "round";
-    c.description = "One line a label: the mean over its seeds, in a band of one standard "
+    c.description = "One line per label: the mean over its seeds, in a band of one standard "
                     "deviation. The table below holds the numbers.";
-    eg_figure_open(p, c.title,
-                   accuracy_sentence(p, g->group, g->n,
-                                     "One line a label: the mean over its seeds, in a band of "
-                                     "one standard deviation."));
+    eg_figure_open(
+        p, c.title,
+        accuracy_sentence(p, g->group, g->n,
+                          "One line per label: the mean over its seeds, in a band of "
+                          "one standard deviation."));
     eg_chart_lines(p, &c);
     eg_figure_table(p, "accuracy in percent");
     compare_table(p, longest);
@@ -246,7 +247,7 @@ eg_status eg_chart_final(eg_page *p)
     c.x_name = "how many tasks were learned since";
     c.x_item = "tasks since:";
     c.description =
-        "One line a label: accuracy on each task after the last one, the newest task "
+        "One line per label: accuracy on each task after the last one, the newest task "
         "at the left, with a band of one standard deviation. The table below holds "
         "the numbers.";
     eg_figure_open(

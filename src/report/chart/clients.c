@@ -15,12 +15,12 @@ typedef struct clients {
     eg_page *p;
     const eg_run *r;
     eg_svg_frame m;
-    int64_t rows, columns;      /* of the chart */
-    int64_t a_row, a_column;    /* clients in a row, rounds in a column */
-    int64_t *took;              /* [rows, columns] how often */
-    int64_t *took_by, *left_by; /* [n_clients] */
-    int64_t *out_of;            /* [n_clients] the last round a client was left out of */
-    const int64_t *end;         /* [n_ends] of tasks */
+    int64_t rows, columns;       /* of the chart */
+    int64_t per_row, per_column; /* clients in a row, rounds in a column */
+    int64_t *took;               /* [rows, columns] how often */
+    int64_t *took_by, *left_by;  /* [n_clients] */
+    int64_t *out_of;             /* [n_clients] the last round a client was left out of */
+    const int64_t *end;          /* [n_ends] of tasks */
     size_t n_ends;
     double step; /* the height of a row */
 } clients;
@@ -28,10 +28,10 @@ typedef struct clients {
 static eg_status clients_init(clients *c)
 {
     const eg_run *r = c->r;
-    c->a_row = (r->start->clients + CLIENTS_ROWS - 1) / CLIENTS_ROWS;
-    c->a_column = (r->start->rounds + CLIENTS_COLUMNS - 1) / CLIENTS_COLUMNS;
-    c->rows = (r->start->clients + c->a_row - 1) / c->a_row;
-    c->columns = (r->start->rounds + c->a_column - 1) / c->a_column;
+    c->per_row = (r->start->clients + CLIENTS_ROWS - 1) / CLIENTS_ROWS;
+    c->per_column = (r->start->rounds + CLIENTS_COLUMNS - 1) / CLIENTS_COLUMNS;
+    c->rows = (r->start->clients + c->per_row - 1) / c->per_row;
+    c->columns = (r->start->rounds + c->per_column - 1) / c->per_column;
     size_t cells = (size_t)(c->rows * c->columns) * sizeof(int64_t);
     size_t all = (size_t)r->start->clients * sizeof(int64_t);
     c->took = eg_arena_alloc(&c->p->arena, cells);
@@ -43,7 +43,7 @@ static eg_status clients_init(clients *c)
 
 static int64_t clients_cell(const clients *c, int64_t client, int64_t round)
 {
-    return client / c->a_row * c->columns + (round - 1) / c->a_column;
+    return client / c->per_row * c->columns + (round - 1) / c->per_column;
 }
 
 /* A round names all clients that were asked; those left out of it did not take part. Rounds and
@@ -74,13 +74,13 @@ static void clients_count(clients *c)
 static int clients_level(const clients *c, int64_t row, int64_t column)
 {
     double share =
-        (double)c->took[row * c->columns + column] / (double)(c->a_row * c->a_column);
+        (double)c->took[row * c->columns + column] / (double)(c->per_row * c->per_column);
     return share > 0 ? (int)fmin(4, ceil(share * 4)) : 0;
 }
 
 static void clients_name(FILE *f, const clients *c, int64_t row)
 {
-    int64_t first = row * c->a_row, last = first + c->a_row - 1;
+    int64_t first = row * c->per_row, last = first + c->per_row - 1;
     last = last < c->r->start->clients ? last : c->r->start->clients - 1;
     if (first == last)
         fprintf(f, "client %" PRId64, first);
@@ -92,7 +92,7 @@ static void clients_name(FILE *f, const clients *c, int64_t row)
 static void clients_bar(const clients *c, int64_t row, int64_t from, int64_t to, int level)
 {
     FILE *f = c->p->f;
-    int64_t first = from * c->a_column + 1, last = to * c->a_column;
+    int64_t first = from * c->per_column + 1, last = to * c->per_column;
     last = last < c->r->start->rounds ? last : c->r->start->rounds;
     double x = eg_svg_x(&c->m, (double)(first - 1)), right = eg_svg_x(&c->m, (double)last);
     fprintf(f,
@@ -110,8 +110,8 @@ static void clients_bar(const clients *c, int64_t row, int64_t from, int64_t to,
 /* The rows within the rounds of one task, in its colour. */
 static void clients_task(const clients *c, size_t task)
 {
-    int64_t begin = task ? (c->end[task - 1] + c->a_column - 1) / c->a_column : 0;
-    int64_t stop = (c->end[task] + c->a_column - 1) / c->a_column;
+    int64_t begin = task ? (c->end[task - 1] + c->per_column - 1) / c->per_column : 0;
+    int64_t stop = (c->end[task] + c->per_column - 1) / c->per_column;
     fprintf(c->p->f, "<g ");
     eg_svg_colour(c->p->f,
                   eg_colour_task((int64_t)task % c->r->start->tasks, c->r->start->tasks));
@@ -136,14 +136,14 @@ static void clients_row_names(const clients *c)
                 c->m.right);
         if (row % stride == 0)
             fprintf(c->p->f, "<text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%" PRId64 "</text>",
-                    c->m.left - 8, y + 4, row * c->a_row);
-        if (c->a_row == 1 && c->step >= 11 && c->r->log->n_round > 0)
+                    c->m.left - 8, y + 4, row * c->per_row);
+        if (c->per_row == 1 && c->step >= 11 && c->r->log->n_round > 0)
             fprintf(c->p->f, "<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">%" PRId64 "</text>",
                     c->m.right + 10, y + 4, c->took_by[row]);
     }
     fprintf(c->p->f, "<text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">client</text>",
             c->m.left - 8, c->m.top - 6);
-    if (c->a_row == 1 && c->step >= 11)
+    if (c->per_row == 1 && c->step >= 11)
         fprintf(c->p->f, "<text class=\"dim\" x=\"%.1f\" y=\"%.1f\">rounds</text>",
                 c->m.right + 10, c->m.top - 6);
     fputc('\n', c->p->f);
@@ -162,7 +162,7 @@ static void clients_losses(const clients *c)
             fprintf(f, "</title><path d=\"M%.1f %.1fV%.1f\"/></g>\n", x, c->m.top, c->m.bottom);
             continue;
         }
-        int64_t row = loss->client / c->a_row;
+        int64_t row = loss->client / c->per_row;
         double y = c->m.top + ((double)row + 0.5) * c->step;
         double a = fmin(4, c->step / 2 - 1);
         fprintf(f, "client %" PRId64 " left out of round %" PRId64 ": ", loss->client,
@@ -201,8 +201,8 @@ static const char *clients_sentence(const clients *c)
     const char *text = eg_arena_text(
         &c->p->arena,
         "A bar is a client taking part, in the colour of the current task; a cross is one left "
-        "out (%" PRId64 "), a broken line a round skipped (%" PRId64 ").%s",
-        out, skipped, c->a_row * c->a_column > 1 ? " The paler, the fewer." : "");
+        "out (%" PRId64 "), a broken line is a round skipped (%" PRId64 ").%s",
+        out, skipped, c->per_row * c->per_column > 1 ? " The paler, the fewer." : "");
     return text ? text : "";
 }
 
@@ -234,7 +234,7 @@ eg_status eg_chart_clients(eg_page *p, const eg_group *g)
     return EG_OK;
 }
 
-/* * Of a few clients each has a line; of many only the mean is drawn, in a band from the worst
+/* Of a few clients each has a line; of many only the mean is drawn, in a band from the worst
  * to the best. In a stream a client is judged by what it has met. */
 
 enum { EACH_POINTS = 240, EACH_LINES = 12, EACH_LISTED = 200 };
@@ -357,7 +357,7 @@ static eg_status each_figure(const each *e, const eg_group *g)
     c.x_name = c.x_item = "round";
     c.line = line;
     c.n = n;
-    c.description = few ? "One line a client, on the tasks it has learned so far or the "
+    c.description = few ? "One line per client, on the tasks it has learned so far or the "
                           "samples it has met; "
                           "the thick line is their mean."
                         : "The mean over clients, on the tasks each has learned so far or the "

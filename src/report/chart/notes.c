@@ -19,7 +19,7 @@ enum { NOTES_POINTS = 240, NOTES_ROWS = 60 };
 
 static const eg_colour notes_colour = {0x5b4bb0, 0xb3a8f5};
 
-/* The values of one name, a point a round. */
+/* The values of one name, a point per round. */
 typedef struct notes {
     const char *name;
     eg_chart_point *point; /* [n] */

@@ -119,7 +119,7 @@ eg_status eg_chart_rounds(eg_page *p, const eg_group *g)
     eg_line loss = {.colour = rounds_loss_colour}, time = {.colour = rounds_time_colour};
     eg_line_chart of_loss = {.chart = "loss", .title = "Training loss", .unit = EG_UNIT_NUMBER};
     eg_line_chart of_time = {
-        .chart = "time", .title = "Time of a round", .unit = EG_UNIT_SECONDS};
+        .chart = "time", .title = "Time per round", .unit = EG_UNIT_SECONDS};
     of_loss.description = "The mean over the clients of a round.";
     of_time.description = "How long each round took, tests aside.";
     if (eg_group_longest(g)->log->n_round == 0)
@@ -181,7 +181,7 @@ eg_status eg_chart_losses(eg_page *p)
     c.n = g->n;
     c.x_name = c.x_item = "round";
     c.description =
-        "One line a label: the mean training loss over clients and seeds, in a band "
+        "One line per label: the mean training loss over clients and seeds, in a band "
         "of one standard deviation over seeds.";
     eg_figure_open(p, c.title, c.description);
     eg_chart_lines(p, &c);
@@ -196,7 +196,7 @@ enum { BYTES_WIDTH = 470, BYTES_HEIGHT = 250, BYTES_BINS = 80, BYTES_ROWS = 200 
 static const eg_colour bytes_up = {0x0072b2, 0x5aaef0}, bytes_down = {0xd98200, 0xf2b84b};
 
 typedef struct bytes_bin {
-    double up, down; /* a round, on average; then in all until here */
+    double up, down; /* per round, on average; then in all until here */
     double first, last;
 } bytes_bin;
 
@@ -235,7 +235,7 @@ static void bytes_bar(eg_page *p, const eg_svg_frame *m, const bytes_bin *b, boo
     if (b->first == b->last)
         fprintf(p->f, "round %.0f: %s %s</title></rect>", b->first, text, down ? "down" : "up");
     else
-        fprintf(p->f, "rounds %.0f to %.0f: %s %s a round</title></rect>", b->first, b->last,
+        fprintf(p->f, "rounds %.0f to %.0f: %s %s per round</title></rect>", b->first, b->last,
                 text, down ? "down" : "up");
 }
 
@@ -316,9 +316,9 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
         m.y0 = fmin(m.y0, -bin[i].down);
     }
     m.y1 = m.y1 - m.y0 > 0 ? m.y1 : 1;
-    eg_figure_open(p, "Bytes a round", "Up: clients to server. Down: server to clients.");
+    eg_figure_open(p, "Bytes per round", "Up: clients to server. Down: server to clients.");
     eg_svg_open(
-        p, "bytes", BYTES_WIDTH, BYTES_HEIGHT, "Bytes a round",
+        p, "bytes", BYTES_WIDTH, BYTES_HEIGHT, "Bytes per round",
         "Bars of bytes sent up, above the line, and down, below it. The table below holds "
         "the numbers.");
     eg_svg_axis(p, &m, EG_UNIT_BYTES);
@@ -333,7 +333,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
     m.y1 = fmax((bin[n - 1].up + bin[n - 1].down) * 1.02, 1);
     eg_figure_open(p, "Bytes in all", "Everything sent until a round, up and down stacked.");
     eg_svg_open(p, "bytes-total", BYTES_WIDTH, BYTES_HEIGHT, "Bytes in all",
-                "Areas of all bytes sent until a round. The table of bytes a round holds the "
+                "Areas of all bytes sent until a round. The table of bytes per round holds the "
                 "numbers.");
     eg_svg_axis(p, &m, EG_UNIT_BYTES);
     eg_svg_numbers(p, &m, "round");

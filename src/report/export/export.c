@@ -52,7 +52,7 @@ typedef struct export_arrays {
     eg_arena arena;
 } export_arrays;
 
-/* Adds an array of n rows of `wide` values each (0: one value a row), to be filled. */
+/* Adds an array of n rows of `wide` values each (0: one value per row), to be filled. */
 static double *export_add(export_arrays *a, const char *name, size_t n, int64_t wide)
 {
     size_t count = n * (size_t)(wide ? wide : 1);

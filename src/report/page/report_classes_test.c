@@ -27,7 +27,7 @@ static int remove_folder(void **state)
 static const fixture plain = {.name = "demo",
                               .label = "er",
                               .tasks = 5,
-                              .rounds_a_task = 2,
+                              .rounds_per_task = 2,
                               .clients = 4,
                               .chosen = 4,
                               .keep = 0.75,
@@ -199,7 +199,7 @@ static void test_clients_tested_now_and_then_keep_their_points(void **state)
 {
     (void)state;
     fixture run = plain;
-    run.tasks = 3, run.rounds_a_task = 101;
+    run.tasks = 3, run.rounds_per_task = 101;
     run.both = true;
     char *page = page_of(&run, 1, NULL), what[64];
     for (int round = 101; round <= 303; round += 101) {

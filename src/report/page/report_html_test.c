@@ -15,7 +15,7 @@
 static const fixture plain = {.name = "glyphs-demo",
                               .label = "er",
                               .tasks = 5,
-                              .rounds_a_task = 10,
+                              .rounds_per_task = 10,
                               .clients = 10,
                               .chosen = 6,
                               .keep = 0.75};
@@ -149,7 +149,7 @@ static void test_numbers_of_the_matrix_can_be_read(void **state)
     (void)state;
     fixture s = plain;
     s.tasks = 15;
-    s.rounds_a_task = 4;
+    s.rounds_per_task = 4;
     s.keep = 0;
     char *page = page_of(&s, 1);
     size_t n = 0;
@@ -197,7 +197,7 @@ static void test_clients_left_out_did_not_take_part(void **state)
 {
     (void)state;
     fixture s = plain;
-    s.tasks = s.rounds_a_task = 2;
+    s.tasks = s.rounds_per_task = 2;
     s.clients = 3;
     s.chosen = 3;
     s.skipped = 2;
@@ -244,7 +244,7 @@ static void test_pages_do_not_grow_with_the_square_of_the_tasks(void **state)
     (void)state;
     fixture s = plain;
     s.tasks = 300;
-    s.rounds_a_task = 1;
+    s.rounds_per_task = 1;
     char *page = page_of(&s, 1);
     assert_int_equal(text_count(page, "class=\"heat"), 0);
     assert_int_equal(text_count(page, "data:image/png;base64,"), 1);
@@ -281,7 +281,7 @@ static void test_axes_fit_what_they_show(void **state)
     (void)state;
     fixture s = plain;
     s.tasks = 1;
-    s.rounds_a_task = 40;
+    s.rounds_per_task = 40;
     s.every_task = true; /* only the untrained model and the end: 0 to 1 */
     char *page = page_of(&s, 1);
     const char *loss = strstr(page, "data-chart=\"loss\""), *end = strstr(loss, "</svg>");
@@ -403,10 +403,10 @@ static void test_odd_runs_still_make_a_page(void **state)
     fixture odd[5] = {plain, plain, plain, plain, plain};
     odd[0].unfinished = true;
     odd[1].tasks = 1;
-    odd[1].rounds_a_task = 1;
+    odd[1].rounds_per_task = 1;
     odd[1].clients = 1;
     odd[2].tasks = 40;
-    odd[2].rounds_a_task = 8;
+    odd[2].rounds_per_task = 8;
     odd[2].clients = 300;
     odd[2].chosen = 30;
     odd[3].local = true;
@@ -449,7 +449,7 @@ static int write_pages(const char *where)
     many.tasks = 20;
     many.clients = 200;
     many.chosen = 20;
-    many.rounds_a_task = 15;
+    many.rounds_per_task = 15;
     page_write(&many, 1, "many.html");
     part.unfinished = true;
     part.label = "<b>&\"</b> a label that is far too long to fit beside the chart";
@@ -459,7 +459,7 @@ static int write_pages(const char *where)
     page_write(&part, 1, "by_task.html");
     fixture more = plain;
     more.tasks = 120;
-    more.rounds_a_task = 2;
+    more.rounds_per_task = 2;
     page_write(&more, 1, "tasks.html");
     more = plain;
     more.local = more.notes = true;

@@ -12,7 +12,7 @@
 static const fixture plain = {.name = "demo",
                               .label = "er",
                               .tasks = 2,
-                              .rounds_a_task = 5,
+                              .rounds_per_task = 5,
                               .clients = 4,
                               .chosen = 2,
                               .keep = 0.75};

@@ -18,7 +18,7 @@ static void write_seeds(void)
                              .label = "er",
                              .seed = i,
                              .tasks = 2,
-                             .rounds_a_task = ROUNDS / 2,
+                             .rounds_per_task = ROUNDS / 2,
                              .clients = 2,
                              .chosen = 2,
                              .stop = stop[i]};

@@ -26,7 +26,7 @@ static int make_runs(void **state)
                      .label = made[i].label,
                      .seed = made[i].seed,
                      .tasks = 3,
-                     .rounds_a_task = 4,
+                     .rounds_per_task = 4,
                      .clients = 4,
                      .chosen = 4,
                      .keep = made[i].label[0] == 'e' ? 0.8 : 0.1};

@@ -78,7 +78,7 @@ static inline void fixture_write(const fixture *s, const char *folder)
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
     char *name = fixture_quoted(s->name), *label = fixture_quoted(s->label);
-    int64_t rounds = s->tasks * s->rounds_a_task, last = s->unfinished ? rounds / 2 : rounds;
+    int64_t rounds = s->tasks * s->rounds_per_task, last = s->unfinished ? rounds / 2 : rounds;
     last = s->stop ? s->stop : last;
     fprintf(f,
             "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64

@@ -13,7 +13,7 @@ typedef struct fixture {
     const char *name, *label, *lr; /* lr NULL: 0.05 */
     const char *method;            /* NULL: er, fed-a-gem */
     double scale;                  /* 0: the settings do not say */
-    int64_t seed, tasks, rounds_a_task, clients, chosen;
+    int64_t seed, tasks, rounds_per_task, clients, chosen;
     int64_t classes;   /* that the server's tests tell apart; 0: not told */
     int64_t stop;      /* the round after which patience ended the run; 0: it did not */
     int64_t skipped;   /* this round, 0: none; all its uploads are left out */
@@ -42,16 +42,16 @@ static inline double fixture_draw(const fixture *s, int64_t a, int64_t b)
 
 static inline double fixture_acc(const fixture *s, int64_t round, int64_t task)
 {
-    double begin = (double)(task * s->rounds_a_task),
+    double begin = (double)(task * s->rounds_per_task),
            noise = fixture_draw(s, round, task) - 0.5;
-    double since = (double)round - begin, over = since - (double)s->rounds_a_task;
+    double since = (double)round - begin, over = since - (double)s->rounds_per_task;
     if (s->perfect && since > 0)
         return 1;
     double top = 0.96 - 0.015 * (double)(task % 4), value = 0.02;
     if (since > 0)
-        value = top * (1 - exp(-3.2 * since / (double)s->rounds_a_task));
+        value = top * (1 - exp(-3.2 * since / (double)s->rounds_per_task));
     if (over > 0)
-        value *= s->keep + (1 - s->keep) * exp(-2.5 * over / (double)s->rounds_a_task);
+        value *= s->keep + (1 - s->keep) * exp(-2.5 * over / (double)s->rounds_per_task);
     return fmin(1, fmax(0, value + 0.04 * noise));
 }
 
@@ -71,7 +71,7 @@ static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_
 {
     fprintf(f, "{\"event\":\"eval\",\"round\":%" PRId64 ",\"who\":", round);
     fixture_who(f, who);
-    bool end = round > 0 && (round % s->rounds_a_task == 0 || round == s->stop);
+    bool end = round > 0 && (round % s->rounds_per_task == 0 || round == s->stop);
     fprintf(f, ",\"task_end\":%s,\"full\":%s", end ? "true" : "false", end ? "true" : "false");
     for (int k = 0; k < 3; k++) {
         static const char *const key[] = {"accuracy", "accuracy_task_il", "n"};
@@ -98,9 +98,9 @@ static inline void fixture_eval(FILE *f, const fixture *s, int64_t round, int64_
 
 static inline void fixture_evals(FILE *f, const fixture *s, int64_t round)
 {
-    if (s->every_task && round % s->rounds_a_task != 0)
+    if (s->every_task && round % s->rounds_per_task != 0)
         return;
-    bool clients = s->local || (s->both && round > 0 && round % s->rounds_a_task == 0);
+    bool clients = s->local || (s->both && round > 0 && round % s->rounds_per_task == 0);
     for (int64_t c = 0; clients && c < s->clients; c++)
         fixture_eval(f, s, round, c);
     if (!s->local)
@@ -110,8 +110,8 @@ static inline void fixture_evals(FILE *f, const fixture *s, int64_t round)
 /* What the classes of the tasks so far are taken for: each for itself, and for the next. */
 static inline void fixture_confusion(FILE *f, const fixture *s, int64_t round)
 {
-    int64_t met = s->classes * round / (s->tasks * s->rounds_a_task);
-    if (met == 0 || s->local || round % s->rounds_a_task != 0)
+    int64_t met = s->classes * round / (s->tasks * s->rounds_per_task);
+    if (met == 0 || s->local || round % s->rounds_per_task != 0)
         return;
     fprintf(f, "{\"event\":\"confusion\",\"round\":%" PRId64 ",\"cells\":[", round);
     for (int64_t k = 0; k < met; k++) {

@@ -46,7 +46,7 @@ static eg_groups *groups_of_rates(const char *const rate[3])
                      .label = "er",
                      .lr = rate[i],
                      .tasks = 2,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = 2,
                      .chosen = 2};
         fixture_write(&s, dirs[i]);
@@ -159,7 +159,7 @@ static eg_groups *groups_of_accuracies(const double accuracy[4][2], const char *
                      .method = method[i / 2],
                      .seed = i % 2,
                      .tasks = 2,
-                     .rounds_a_task = 1,
+                     .rounds_per_task = 1,
                      .clients = 1,
                      .chosen = 1};
         snprintf(at[i], sizeof at[i], "%s/b%d", folder, i);
@@ -208,7 +208,7 @@ static void write_streams(const char *last_label)
                      .label = i < 3 ? label[i] : last_label,
                      .seed = i % 2,
                      .tasks = 3,
-                     .rounds_a_task = 4,
+                     .rounds_per_task = 4,
                      .clients = 3,
                      .chosen = 3,
                      .local = true,
@@ -262,7 +262,7 @@ static eg_groups *labelled(const char *const *labels, size_t n)
         fixture s = {.name = "demo",
                      .label = labels[i],
                      .tasks = 1,
-                     .rounds_a_task = 1,
+                     .rounds_per_task = 1,
                      .clients = 1,
                      .chosen = 1};
         fixture_write(&s, dirs[i]);
@@ -329,7 +329,7 @@ static eg_groups *validated(bool unfinished)
                      .label = i ? "er train.lr=0.2" : "er train.lr=0.1",
                      .seed = i == 2,
                      .tasks = 1,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = 1,
                      .chosen = 1,
                      .validation = accuracy[i],

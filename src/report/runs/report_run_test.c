@@ -13,7 +13,7 @@ static const fixture plain = {.name = "demo",
                               .label = "er",
                               .seed = 3,
                               .tasks = 4,
-                              .rounds_a_task = 5,
+                              .rounds_per_task = 5,
                               .clients = 8,
                               .chosen = 4,
                               .keep = 0.6};

@@ -28,7 +28,7 @@ static int make_runs(void **state)
                      .method = of == 2 ? "\"joint\"" : NULL,
                      .seed = first[of] + i % SEEDS,
                      .tasks = 2,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = 3,
                      .chosen = 3,
                      .keep = 0.4 + 0.02 * of * (i % 3 - 0.5)};
@@ -134,7 +134,7 @@ static void test_latex_takes_no_label_for_an_option(void **state)
         fixture s = {.name = "one",
                      .label = labels[i],
                      .tasks = 2,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = 3,
                      .chosen = 3};
         snprintf(at[i], sizeof at[i], "%s/option%d", folder, i);
@@ -156,7 +156,7 @@ static void test_latex_tells_a_minus_from_a_hyphen(void **state)
     fixture s = {.name = "one",
                  .label = "er-20",
                  .tasks = 2,
-                 .rounds_a_task = 2,
+                 .rounds_per_task = 2,
                  .clients = 3,
                  .chosen = 3,
                  .keep = 0.4};
@@ -300,7 +300,7 @@ static void make_pairs(char at[PAIRS][FILES_PATH + 16], const char *list[PAIRS])
                      .method = with ? "\"er\",\"fed_a_gem\"" : "\"er\"",
                      .seed = i % 3,
                      .tasks = 2,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = 3,
                      .chosen = 3,
                      .keep = 0.1 * of};

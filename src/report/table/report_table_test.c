@@ -63,7 +63,7 @@ static void test_what_was_lost_is_said(void **state)
                      .label = i < 2 ? "e_r" : "er",
                      .seed = i,
                      .tasks = 2,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = i < 2 ? 5 : 1,
                      .chosen = 5,
                      .skipped = i < 2 ? 3 : 0};
@@ -103,7 +103,7 @@ static void test_long_labels_are_shortened_on_the_terminal_only(void **state)
     fixture s = {.name = "demo",
                  .label = label,
                  .tasks = 1,
-                 .rounds_a_task = 1,
+                 .rounds_per_task = 1,
                  .clients = 1,
                  .chosen = 1};
     char *text;
@@ -244,7 +244,7 @@ static void test_scaled_runs_say_so_beside_a_paper(void **state)
                      .label = i ? "fedavg" : "er",
                      .scale = i ? 1 : 0.05,
                      .tasks = 2,
-                     .rounds_a_task = 2,
+                     .rounds_per_task = 2,
                      .clients = 1,
                      .chosen = 1};
         fixture_write(&s, dirs[i]);
@@ -271,7 +271,7 @@ static void test_logs_without_checksums_are_said(void **state)
                                  .label = "er",
                                  .seed = i,
                                  .tasks = 2,
-                                 .rounds_a_task = 2,
+                                 .rounds_per_task = 2,
                                  .clients = 3,
                                  .chosen = 3,
                                  .bare = i == 1},

@@ -45,7 +45,7 @@ enum { EG_GRID_ALWAYS = 1000 }; /* the weight of what is never left out */
 /* The groups in that order. */
 eg_status eg_grid_sort(eg_groups *g, const char *sort, const eg_group ***out);
 
-/* What is to be said below a table, a line each: n texts of the arena. */
+/* What is to be said below a table, one line each: n texts of the arena. */
 eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n);
 
 /* Prints it for a terminal of so many columns (0: any), for Markdown, for LaTeX. */
