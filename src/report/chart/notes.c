@@ -4,9 +4,10 @@
  * A round's value is the mean over those who noted it, the server or clients; the band reaches
  * from the least to the greatest of them.
  */
+#include "report/chart/chart.h"
+
 #include "io/file.h"
 #include "io/png.h"
-#include "report/chart/chart.h"
 
 #include <engram/log.h>
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "report/runs/run.h"
+
 #include "io/file.h"
 #include "io/yaml.h"
 #include "world/metric/metric.h"

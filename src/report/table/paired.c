@@ -3,6 +3,7 @@
  */
 #include "report/table/paired.h"
 #include "report/runs/group.h"
+
 #include "run/experiment/experiment.h"
 
 #include <engram/opt.h>

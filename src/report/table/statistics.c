@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "report/table/statistics.h"
-
 #include "report/runs/group.h"
 
 #include <math.h>

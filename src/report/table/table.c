@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "report/table/table.h"
+#include "report/runs/group.h"
 
 #include "base/base.h"
-#include "report/runs/group.h"
 
 #include <engram/log.h>
 #include <engram/opt.h>

@@ -1,9 +1,8 @@
 /* table_data.c - a comparison for programs: JSON and CSV, nothing rounded.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "report/table/table.h"
-
 #include "report/runs/group.h"
+#include "report/table/table.h"
 
 #include <inttypes.h>
 #include <math.h>
