@@ -1,24 +1,107 @@
 /* experiment_file.c - an experiment file: read once, asked for its runs as often as wanted.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * A run's folder holds such a file too: config.yaml has one run. What was written beside it
+ * when the run began (its first event, or the folder's name) tells the seed, and whether the
+ * file was changed.
  */
-#include "run/experiment/apply.h"
-#include "run/experiment/hint.h"
-#include "run/experiment/published.h"
-#include "run/experiment/settings.h"
-#include "run/experiment/sweep.h"
-
+#include "base/base.h"
 #include "io/yaml.h"
+#include "run/experiment/apply.h"
+#include "run/experiment/settings.h"
+#include "run/log/events.h"
 #include "world/scenario/scenario.h"
 
+#include <engram/log.h>
+#include <engram/suggest.h>
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* The figures of papers in the file, in percent there and fractions here. */
+typedef struct file_figures {
+    eg_published *list; /* [n], texts borrowed from the document */
+    size_t n, cap;
+} file_figures;
+
+/* The columns of the table that papers have figures for. */
+static const char *const file_figures_known[] = {"acc_final",
+                                                 "acc_seen",
+                                                 "acc_task_il",
+                                                 "acc_last_ten",
+                                                 "acc_t",
+                                                 "aia",
+                                                 "client_mean",
+                                                 "client_sd",
+                                                 "client_worst",
+                                                 "aa",
+                                                 "ar",
+                                                 "forgetting",
+                                                 "forgetting_from_first",
+                                                 "bwt",
+                                                 "fwt"};
+
+static eg_status file_figures_check_metric(const eg_yaml *y, const eg_yaml_node *node)
+{
+    eg_suggestion near = eg_suggest(node->key);
+    for (size_t i = 0; i < sizeof file_figures_known / sizeof *file_figures_known; i++) {
+        if (strcmp(file_figures_known[i], node->key) == 0)
+            return EG_OK;
+        eg_suggest_offer(&near, file_figures_known[i]);
+    }
+    return eg_yaml_fail(y, node, EG_EINVAL, "published: there is no column '%s'%s", node->key,
+                        eg_suggest_words(&near));
+}
+
+static eg_status file_figures_number(const eg_yaml *y, const eg_yaml_node *node, double *out)
+{
+    char *end;
+    if (!node->text || !*node->text)
+        return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number");
+    *out = strtod(node->text, &end) / 100;
+    return *end || !isfinite(*out)
+               ? eg_yaml_fail(y, node, EG_EINVAL, "'%s' is no number", node->text)
+               : EG_OK;
+}
+
+/* One "metric: [mean, sd]" or "metric: mean". */
+static eg_status file_figures_one(const eg_yaml *y, const eg_yaml_node *node, eg_published *out)
+{
+    if (node->type == EG_YAML_SCALAR)
+        return file_figures_number(y, node, &out->mean);
+    if (node->type != EG_YAML_SEQUENCE || node->n < 1 || node->n > 2)
+        return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number or [mean, sd]");
+    EG_TRY(file_figures_number(y, node->child, &out->mean));
+    if (node->n == 1)
+        return EG_OK;
+    EG_TRY(file_figures_number(y, node->child->next, &out->sd));
+    return out->sd >= 0 ? EG_OK
+                        : eg_yaml_fail(y, node->child->next, EG_EINVAL,
+                                       "a published deviation is not below 0");
+}
+
+/* Adds the figures of a run: {metric: [mean, sd], metric: mean}, in percent. */
+static eg_status file_figures_read(file_figures *to, const eg_yaml *y,
+                                   const eg_yaml_node *published, const char *label)
+{
+    for (const eg_yaml_node *c = published->child; c; c = c->next) {
+        EG_TRY(file_figures_check_metric(y, c));
+        EG_TRY(eg_grow(&to->list, to->n, &to->cap, sizeof *to->list));
+        eg_published *p = &to->list[to->n++];
+        *p = (eg_published){.label = label, .metric = c->key, .sd = -1};
+        EG_TRY(file_figures_one(y, c, p));
+    }
+    return EG_OK;
+}
 
 struct eg_experiment_file {
     eg_yaml *y;
     size_t n_runs;
     const eg_yaml_node **runs; /* [n_runs], each checked */
-    eg_figures figures;
+    file_figures figures;
 };
 
 /* The keys every file may have that are no method's name. */
@@ -103,7 +186,7 @@ static eg_status file_read_runs(eg_experiment_file *f)
         f->runs[f->n_runs++] = run;
         const eg_yaml_node *published = eg_yaml_get(run, "published");
         if (published)
-            EG_TRY(eg_figures_read(&f->figures, f->y, published, file_label(run)));
+            EG_TRY(file_figures_read(&f->figures, f->y, published, file_label(run)));
     }
     return EG_OK;
 }
@@ -355,4 +438,84 @@ eg_status eg_experiment_load(const char *path, const char *label, size_t n,
     eg_status s = eg_experiment_file_resolve(f, label, n, overrides, out);
     eg_experiment_file_free(f);
     return s;
+}
+
+/* What is known of the run without its configuration. */
+typedef struct folder_origin {
+    bool known;
+    uint64_t seed;
+    char sha256[65]; /* all of it, or its beginning */
+} folder_origin;
+
+/* The end of "<name>-<label>-s<seed>-<8 of the hash>". */
+static void folder_read_name(const char *folder, folder_origin *out)
+{
+    const char *at = folder;
+    for (const char *next; (next = strstr(at, "-s"));)
+        at = next + 1;
+    unsigned long long seed;
+    char hash[9], rest;
+    int n = sscanf(at, "s%llu-%8[0-9a-f]%c", &seed, hash, &rest);
+    if (at == folder || n < 2 || (n == 3 && rest != '/') || strlen(hash) != 8)
+        return;
+    *out = (folder_origin){.known = true, .seed = seed};
+    memcpy(out->sha256, hash, sizeof hash);
+}
+
+/* The first event, if it is whole; else the name, for a folder may be moved but an event may
+ * not have been written yet. */
+static eg_status folder_read_origin(const char *folder, folder_origin *out)
+{
+    eg_events *events;
+    *out = (folder_origin){0};
+    folder_read_name(folder, out);
+    eg_status s = eg_events_load_start(folder, &events);
+    if (s != EG_OK && s != EG_ENOENT)
+        return s;
+    if (s == EG_OK) {
+        if (strlen(events->start.config_sha256) == 64) {
+            *out = (folder_origin){.known = true, .seed = (uint64_t)events->start.seed};
+            memcpy(out->sha256, events->start.config_sha256, 65);
+        }
+        eg_events_free(events);
+    }
+    return out->known ? EG_OK
+                      : eg_fail(EG_EFORMAT, "%s: neither its events nor its name tell the seed",
+                                folder);
+}
+
+/* There is something to go on with. */
+static eg_status folder_check(const char *folder, char config[EG_RUN_PATH])
+{
+    struct stat about;
+    EG_TRY(eg_run_file(folder, EG_RUN_CONFIG, config));
+    if (stat(folder, &about) != 0)
+        return eg_fail(EG_ENOENT, "%s: there is no such run", folder);
+    if (stat(config, &about) != 0)
+        return eg_fail(EG_ENOENT, "%s: is no run's folder, it has no %s", folder,
+                       EG_RUN_CONFIG);
+    if (eg_run_is_finished(folder))
+        return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume",
+                       folder);
+    return EG_OK;
+}
+
+eg_status eg_experiment_of_folder(const char *folder, eg_experiment **out, uint64_t *seed)
+{
+    char config[EG_RUN_PATH];
+    folder_origin origin;
+    *out = NULL;
+    EG_TRY(folder_check(folder, config));
+    EG_TRY(folder_read_origin(folder, &origin));
+    EG_TRY(eg_experiment_load(config, NULL, 0, NULL, out));
+    if (strncmp((*out)->sha256, origin.sha256, strlen(origin.sha256)) != 0) {
+        eg_experiment_free(*out);
+        *out = NULL;
+        return eg_fail(EG_EFORMAT,
+                       "%s: this is not what the run began with: it was changed, or written by "
+                       "another version",
+                       config);
+    }
+    *seed = origin.seed;
+    return EG_OK;
 }

@@ -1,15 +1,124 @@
-/* feed.c - loading a run's data and preparing each task's recipe.
+/* feed.c - a run's data: loaded, a share of it kept, a recipe per task, and a checksum of all.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * What a scenario counts in samples shrinks with the rows, so that a split that was possible
+ * stays so: a stream has as many takes as before, each smaller.
  */
 #include "run/experiment/feed.h"
 
-#include "run/experiment/scale.h"
+#include "base/base.h"
+#include "base/checksum.h"
 #include "run/experiment/settings.h"
 
+#include <engram/graph.h>
 #include <engram/op.h>
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How many of the first i rows of a class stay. The tiny part makes 20 rows of 0.05 one row,
+ * although neither number is exact. */
+static int64_t scale_rows(int64_t i, double share)
+{
+    return (int64_t)ceil((double)i * share - 1e-9);
+}
+
+static void scale_move(eg_table *t, int64_t from, int64_t to)
+{
+    size_t n = eg_table_sample(t);
+    if (t->u8)
+        memmove(t->u8 + (size_t)to * n, t->u8 + (size_t)from * n, n);
+    if (t->f32)
+        memmove(t->f32 + (size_t)to * n, t->f32 + (size_t)from * n, n * sizeof *t->f32);
+    if (t->group)
+        t->group[to] = t->group[from];
+    t->y[to] = t->y[from];
+}
+
+eg_status eg_scale_table(eg_table *t, double share)
+{
+    if (share >= 1)
+        return EG_OK;
+    int64_t *met, kept = 0; /* met: [classes], rows so far */
+    EG_TRY(eg_alloc((size_t)t->classes, sizeof *met, &met));
+    for (int64_t i = 0; i < t->n; i++) {
+        int64_t k = met[t->y[i]]++;
+        if (scale_rows(k + 1, share) > scale_rows(k, share))
+            scale_move(t, i, kept++);
+    }
+    t->n = kept;
+    free(met);
+    return EG_OK;
+}
+
+typedef struct scale_copy {
+    eg_spec *to;
+    double share;
+    bool by_data; /* the rounds follow from the data */
+    eg_status status;
+} scale_copy;
+
+static void scale_row(void *to, const char *name, const char *value)
+{
+    static const char *const counts[] = {"rounds", "take", "samples", "test", "partition.min"};
+    scale_copy *c = to;
+    char scaled[64];
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (strcmp(name, counts[i]) == 0) {
+            double n = strtod(value, NULL), less = floor(n * c->share + 1e-9);
+            c->by_data |= i == 0 && n == 0;
+            /* 0 has a meaning of its own. */
+            snprintf(scaled, sizeof scaled, "%.0f", n == 0 ? 0 : fmax(less, 1));
+            value = scaled;
+        }
+    if (c->status == EG_OK)
+        c->status = eg_spec_set(c->to, name, value);
+}
+
+/* Rounds that follow from the data are known once the scenario is there. */
+static eg_status scale_rounds(const scale_copy *c, const eg_labels *sources, size_t n_sources)
+{
+    eg_scenario *s;
+    char rounds[64];
+    EG_TRY(eg_scenario_new(c->to, 0, sources, n_sources, &s));
+    double less = floor((double)eg_scenario_n_rounds(s) * c->share + 1e-9);
+    snprintf(rounds, sizeof rounds, "%.0f", fmax(less, 1));
+    eg_scenario_free(s);
+    return eg_spec_set(c->to, "rounds", rounds);
+}
+
+eg_status eg_scale_spec(const eg_spec *spec, double share, const eg_labels *sources,
+                        size_t n_sources, eg_spec **out)
+{
+    scale_copy c = {.share = share};
+    *out = NULL;
+    EG_TRY(eg_spec_new(&c.to));
+    eg_spec_each(spec, scale_row, &c);
+    if (c.status == EG_OK)
+        c.status = eg_spec_hold_out(c.to, eg_spec_validation(spec));
+    if (c.status == EG_OK && c.by_data)
+        c.status = scale_rounds(&c, sources, n_sources);
+    if (c.status == EG_OK)
+        *out = c.to;
+    else
+        eg_spec_free(c.to);
+    return c.status;
+}
+
+eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
+{
+    how->n_norm = o->mean.n > o->std.n ? o->mean.n : o->std.n;
+    if ((o->mean.n > 1 && o->mean.n < how->n_norm) || (o->std.n > 1 && o->std.n < how->n_norm))
+        return eg_fail(EG_EINVAL, "data.mean has %lld numbers and data.std %lld",
+                       (long long)o->mean.n, (long long)o->std.n);
+    for (int64_t k = 0; k < how->n_norm; k++) {
+        how->mean[k] = o->mean.value[o->mean.n > 1 ? k : 0];
+        how->std[k] = o->std.value[o->std.n > 1 ? k : 0];
+    }
+    return EG_OK;
+}
 
 static eg_status feed_prepare(eg_table *t, const eg_data_opts *o)
 {
@@ -256,7 +365,7 @@ static bool feed_is_within(const float *x, size_t n)
     return true;
 }
 
-eg_status eg_feed_check_pixels(const eg_feed *f)
+static eg_status feed_check_pixels(const eg_feed *f)
 {
     enum { LOOK = 200 };
     float *x;
@@ -275,4 +384,75 @@ eg_status eg_feed_check_pixels(const eg_feed *f)
                   : eg_fail(EG_EINVAL, "the method draws images with pixels from -1 to 1, and "
                                        "those of data lie outside; set data.mean and data.std "
                                        "to 0.5");
+}
+
+eg_status eg_experiment_equip(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                              eg_feed *feed, eg_agreement *agreed, eg_net **net)
+{
+    EG_TRY(eg_feed_open(e, seed, data_dir, feed));
+    const eg_setting in = eg_experiment_setting(e, feed->scenario);
+    EG_TRY(eg_parts_setup(&e->parts, &in, e->memory.kind != 0, agreed));
+    if (agreed->all.images)
+        EG_TRY(feed_check_pixels(feed));
+    eg_net_spec spec = eg_feed_net(e, feed);
+    spec.side = agreed->all.side;
+    return eg_net_new_marked(&spec, &e->layers, net);
+}
+
+eg_status eg_start_fill(const eg_start_opts *o, const eg_net *net, uint64_t seed, float *value,
+                        float *state)
+{
+    eg_params_init(eg_net_params(net), seed, value, state);
+    return *o->weights ? eg_net_start(net, o->weights, (eg_take)o->head, value, state) : EG_OK;
+}
+
+static uint64_t fingerprint_labels(uint64_t sum, const eg_table *t)
+{
+    const int64_t about[] = {t->n, t->classes, t->group ? 1 : 0};
+    sum = eg_checksum(sum, about, sizeof about);
+    sum = eg_checksum(sum, t->y, (size_t)t->n * sizeof *t->y);
+    return t->group ? eg_checksum(sum, t->group, (size_t)t->n * sizeof *t->group) : sum;
+}
+
+static uint64_t fingerprint_pixels(uint64_t sum, const eg_table *t)
+{
+    const int64_t shape[] = {t->n, t->channels, t->height, t->width, t->u8 ? 1 : 4};
+    size_t values = (size_t)t->n * eg_table_sample(t);
+    sum = eg_checksum(sum, shape, sizeof shape);
+    return t->u8 ? eg_checksum(sum, t->u8, values)
+                 : eg_checksum(sum, t->f32, values * sizeof *t->f32);
+}
+
+void eg_fingerprint_take(const eg_feed *f, eg_fingerprint *out)
+{
+    uint64_t labels = 0, pixels = 0;
+    for (size_t i = 0; i < f->n_sources; i++) {
+        labels = fingerprint_labels(fingerprint_labels(labels, &f->train[i]), &f->test[i]);
+        pixels = fingerprint_pixels(fingerprint_pixels(pixels, &f->train[i]), &f->test[i]);
+    }
+    *out =
+        (eg_fingerprint){.isa = eg_isa_name(), .version = eg_version(), .commit = eg_commit()};
+    snprintf(out->labels, sizeof out->labels, "%016llx", (unsigned long long)labels);
+    snprintf(out->pixels, sizeof out->pixels, "%016llx", (unsigned long long)pixels);
+}
+
+eg_status eg_fingerprint_compare(const eg_fingerprint *then, const eg_fingerprint *now)
+{
+    const struct {
+        const char *what, *then, *now;
+    } parts[] = {
+        {"the data's labels", then->labels, now->labels},
+        {"the data's pixels", then->pixels, now->pixels},
+        {"the instruction set", then->isa, now->isa},
+        {"the program's version", then->version, now->version},
+        {"the program's commit", then->commit, now->commit},
+    };
+    char text[800] = ""; /* five times at most 120 */
+    for (size_t i = 0, n = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!*parts[i].then || !*parts[i].now || strcmp(parts[i].then, parts[i].now) == 0)
+            continue;
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s (%.40s then, %.40s now)",
+                              n ? ", " : "", parts[i].what, parts[i].then, parts[i].now);
+    }
+    return *text ? eg_fail(EG_EINVAL, "other than when the run began: %s", text) : EG_OK;
 }

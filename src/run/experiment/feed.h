@@ -38,10 +38,6 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f);
 /* The outputs of upright images: the first of each class. [n, classes fan] -> [n, classes] */
 eg_node *eg_feed_upright(eg_graph *g, eg_node *logits, int64_t fan);
 
-/* EG_EINVAL unless the pixels of rows lie within [-1, 1], as a look at some rows of every
- * source tells. */
-eg_status eg_feed_check_pixels(const eg_feed *f);
-
 /* Fills the rows of a training batch, fan for each sample; rng serves crops, flips and cutouts.
  * Without one (NULL) samples come upright and without these, one row each. */
 void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng *rng, float *x,
@@ -55,5 +51,42 @@ void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int6
 /* Fills test rows of one task. */
 void eg_feed_test(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
                   int32_t *labels);
+
+/* The means and deviations of the data's options, into a transform. */
+eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how);
+
+/* Keeps that share of each class's rows, at least one, evenly spread over the table. */
+eg_status eg_scale_table(eg_table *t, double share);
+
+/* The spec with its rounds, and the samples it counts, multiplied; at least 1 each. Where the
+ * number of rounds follows from the data, they are those of the labels, multiplied. Free with
+ * eg_spec_free. */
+eg_status eg_scale_spec(const eg_spec *spec, double share, const eg_labels *sources,
+                        size_t n_sources, eg_spec **out);
+
+/* Opens the run's data and scenario, asks its parts for their wishes, and makes its network. On
+ * failure what was opened is the caller's to close all the same: eg_feed_close, eg_net_free. */
+eg_status eg_experiment_equip(const eg_experiment *e, uint64_t seed, const char *data_dir,
+                              eg_feed *feed, eg_agreement *agreed, eg_net **net);
+
+/* Fills both arrays; state may be NULL if the net has none. */
+eg_status eg_start_fill(const eg_start_opts *o, const eg_net *net, uint64_t seed, float *value,
+                        float *state);
+
+/* What the bits of a run follow from, beside its settings and its seed: the data as they were
+ * loaded and prepared, the instruction set, the program. A run that goes on elsewhere or later,
+ * and processes that work on one run together, compare these. */
+typedef struct eg_fingerprint {
+    char labels[17]; /* checksum of labels and owners of all samples, 16 hexadecimal digits */
+    char pixels[17]; /* of shapes and values */
+    const char *isa, *version, *commit; /* "" where it is not known, as in logs of old */
+} eg_fingerprint;
+
+/* That of this program with these data. One pass over the tables, 2 GB a second. */
+void eg_fingerprint_take(const eg_feed *f, eg_fingerprint *out);
+
+/* EG_OK if both are the same as far as both are known. EG_EINVAL: one sentence that names all
+ * that differ, "the pixels are others (1f.. then, 2e.. now), ...". */
+eg_status eg_fingerprint_compare(const eg_fingerprint *then, const eg_fingerprint *now);
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "fixture.h"
 
-#include "run/experiment/fingerprint.h"
+#include "run/experiment/feed.h"
 
 static const char text[] =
     "name: t\n"

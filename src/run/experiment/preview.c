@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "run/experiment/feed.h"
-#include "run/experiment/scale.h"
 
 #include <stdlib.h>
 #include <string.h>

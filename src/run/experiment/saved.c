@@ -1,10 +1,9 @@
 /* saved.c - a model with its notes, to a file and back, and tested.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "run/experiment/saved.h"
+#include <engram/saved.h>
 
 #include "run/experiment/feed.h"
-#include "run/experiment/sections.h"
 #include "run/experiment/settings.h"
 
 #include <engram/op.h>

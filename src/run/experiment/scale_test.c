@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "run/experiment/feed.h"
-#include "run/experiment/scale.h"
 
 #include "own_folder.h"
 

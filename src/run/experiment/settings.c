@@ -1,26 +1,240 @@
-/* settings.c - one setter for all settings of an experiment.
+/* settings.c - the settings of an experiment that no component owns, and one setter for all.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * What stands under `optimizer` belongs to the optimiser that is named there: another name
+ * begins with that one's defaults.
  */
 #include "run/experiment/settings.h"
 
-#include "run/experiment/hint.h"
-#include "run/experiment/sections.h"
-#include "run/experiment/start.h"
+#include <engram/transform.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
+// clang-format off
+const eg_opt eg_settings_of_all[] = {
+    EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment; memories and caches keep their sizes"),
+    EG_OPT_END,
+};
+static const eg_opt settings_train[] = {
+    EG_OPT_INT(eg_train_opts, epochs, 1, 1, 100000, "passes over a client's samples in a round"),
+    EG_OPT_INT(eg_train_opts, batch, 32, 1, 65536, "samples in a batch"),
+    EG_OPT_INT(eg_train_opts, steps, 0, 0, 1e7, "batches of a round in place of epochs: whole ones, of the samples shuffled anew whenever what is left makes none; 0: by epochs"),
+    EG_OPT_CHOICE(eg_train_opts, optimizer_state, 0,
+                  "of a client: fresh each round, or kept from its last one", "fresh|keep"),
+    EG_OPT_CHOICE(eg_train_opts, classes, 0, "outputs in the loss: all; of classes any client met, or this one; of the row's task (of replayed rows: this client's)",
+                  "all|seen|client|task"),
+    EG_OPT_REAL(eg_train_opts, clip, 0, 0, 1e9, "a gradient longer than this is scaled down to it; 0: none is"),
+    EG_OPT_REAL(eg_train_opts, temperature, 1, 1e-3, 1e3, "what logits are divided by in the loss"),
+    EG_OPT_BOOL(eg_train_opts, rotations, 0, "an image of class y is four rows of a batch, turned by 0, 90, 180 and 270 degrees, that the head must tell apart: labels 4 y to 4 y + 3; tests are upright"),
+    EG_OPT_END,
+};
+static const eg_opt settings_schedule[] = {
+    EG_OPT_CHOICE(eg_schedule, kind, 0, "constant; lower after each so many rounds; or half a cosine over all rounds", EG_SCHEDULE_KINDS),
+    EG_OPT_INT(eg_schedule, every, 1000, 1, 1e9, "of step: rounds from one change to the next"),
+    EG_OPT_REAL(eg_schedule, factor, 0.5, 0, 1, "of step: what each change multiplies by"),
+    EG_OPT_REAL(eg_schedule, least, 0, 0, 1, "of cosine: the share of lr it falls towards"),
+    EG_OPT_INT(eg_schedule, warmup, 0, 0, 1e9, "rounds in which it rises to lr before"),
+    EG_OPT_END,
+};
+static const eg_opt settings_server[] = {
+    EG_OPT_CHOICE(eg_server_opts, weights, 0, "of clients in the mean: by samples, or all alike",
+                  "samples|uniform"),
+    EG_OPT_CHOICE(eg_server_opts, bn, 0, "batch-norm statistics: averaged, or the server's kept",
+                  "average|keep"),
+    EG_OPT_CHOICE_AS("mean", eg_server_opts, mean.rule, 0, "of the clients' models, place by place: the mean; or what a few hostile clients cannot move far: the median, the mean without both ends, the mean of changes of bounded length",
+                     "mean|median|trimmed|norm-clip"),
+    EG_OPT_REAL_AS("trim", eg_server_opts, mean.trim, 0.2, 0, 0.49, "of trimmed: share of the weight that is cut off at either end"),
+    EG_OPT_REAL_AS("clip", eg_server_opts, mean.clip, 0, 0, 1e9, "of norm-clip: longest change of an upload; 0: the median length of the round's changes"),
+    EG_OPT_INT(eg_server_opts, interval, 1, 1, 1e6, "rounds clients go on from their own model; 1: none"),
+    EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
+    EG_OPT_REAL(eg_server_opts, max_change, 10, 0, 1e9, "an upload that moves the model by more than so many times its length is left out; 0: none is"),
+    EG_SERVER_OPTIMIZER_ROWS(eg_server_opts, optimizer),
+    EG_OPT_END,
+};
+static const eg_opt settings_eval[] = {
+    EG_OPT_COUNT(eg_eval_opts, every, EG_EVERY_TASK, 1e9, "full tests after each task; or a curve too, each round, or after every so many rounds",
+                 "task|round"),
+    EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples a task for the curve"),
+    EG_OPT_INT(eg_eval_opts, patience, 0, 0, 1e9, "the run ends when so many points of the curve in a row, once all tasks have come, bring no better accuracy on data.validation; 0: never"),
+    EG_OPT_BOOL(eg_eval_opts, local, 0, "at task ends what each client uploads is tested too, on the client's own tasks (client_mean); where clients have models of their own, or meet a stream, these are tested in any case"),
+    EG_OPT_CHOICE(eg_eval_opts, classes, 0, "answers a model may give: all; classes any client met, or the model's own client; the test task's",
+                  "all|seen|client|task"),
+    EG_OPT_END,
+};
+static const eg_opt settings_memory[] = {
+    EG_OPT_CHOICE(eg_memory_opts, kind, 0, "what a client keeps of its past",
+                  "none|reservoir|window|random"),
+    EG_OPT_INT(eg_memory_opts, size, 200, 1, 1e9, "rows it holds"),
+    EG_OPT_CHOICE(eg_memory_opts, insert, 0, "every batch is offered, or each sample once a stage",
+                  "always|once"),
+    EG_OPT_END,
+};
+const eg_opt eg_settings_of_data[] = {
+    EG_OPT_REAL(eg_data_opts, share, 1, 1e-6, 1, "of every class's images, for training and for testing, that are used"),
+    EG_OPT_REAL(eg_data_opts, validation, 0, 0, EG_MAX_VALIDATION, "of each client's training images, of every class alike, held out of training"),
+    EG_OPT_INT(eg_data_opts, size, 0, 0, 4096, "side images are scaled to; 0: as they are"),
+    EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
+    EG_OPT_LIST(eg_data_opts, mean, EG_MAX_NORM, "0", -1e3, 1e3, "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
+    EG_OPT_LIST(eg_data_opts, std, EG_MAX_NORM, "1", 1e-6, 1e3, "what they are divided by then; a number, or one for each channel"),
+    EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
+    EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
+    EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
+    EG_OPT_END,
+};
+const eg_opt eg_settings_of_pretrain[] = {
+    EG_OPT_INT(eg_pretrain_opts, epochs, 0, 0, 100000, "passes over the fractals; 0: no pre-training"),
+    EG_OPT_INT(eg_pretrain_opts, classes, 1000, 1, 1e7, "of fractals, each a system of its own"),
+    EG_OPT_INT(eg_pretrain_opts, images, 1e6, 2, 1e9, "fractals in all, drawn as needed in the size and channels of the data"),
+    EG_OPT_INT(eg_pretrain_opts, points, 100000, 1, 1e9, "points drawn per image"),
+    EG_OPT_INT(eg_pretrain_opts, batch, 32, 1, 65536, "images in a batch"),
+    EG_OPT_REAL(eg_pretrain_opts, lr, 0.001, 0, 1e3, "step size of Adam"),
+    EG_OPT_REAL(eg_pretrain_opts, weight_decay, 0.0002, 0, 1e3, "of Adam"),
+    EG_OPT_REAL(eg_pretrain_opts, temperature, 1, 1e-3, 1e3, "what logits are divided by in the loss; for head rows best that of train, which they must fit"),
+    EG_OPT_INT(eg_pretrain_opts, seed, 0, 0, 1e15, "of fractals, first values and order; all seeds of a run start from one encoder"),
+    EG_OPT_CHOICE(eg_pretrain_opts, head, 0, "the last layer: the first rows of the fractals', or drawn by the run's seed", "rows|fresh"),
+    EG_OPT_END,
+};
+const eg_opt eg_settings_of_model[] = {
+    EG_OPT_TEXT(eg_start_opts, weights, "", "a safetensors file with the global model's first values, by PyTorch's names; without one they are drawn"),
+    EG_OPT_TEXT(eg_start_opts, weights_sha256, "", "of that file; another one is refused"),
+    EG_OPT_CHOICE(eg_start_opts, head, 0, "the last layer: as in the file, drawn, or the first rows of a file's with more outputs", "keep|fresh|rows"),
+    EG_OPT_END,
+};
+// clang-format on
+
+static const eg_section settings_sections[] = {
+    {{"memory", "the past a client keeps", sizeof(eg_memory_opts), settings_memory},
+     offsetof(eg_experiment, memory)},
+    {{"train", "local training", sizeof(eg_train_opts), settings_train},
+     offsetof(eg_experiment, train)},
+    {{"schedule", "the step size of clients over the rounds", sizeof(eg_schedule),
+      settings_schedule},
+     offsetof(eg_experiment, schedule)},
+    {{"server", "how the clients' models become one", sizeof(eg_server_opts), settings_server},
+     offsetof(eg_experiment, server)},
+    {{"eval", "how models are tested", sizeof(eg_eval_opts), settings_eval},
+     offsetof(eg_experiment, eval)},
+    {{"pretrain", "what the network learns from fractals before the first round",
+      sizeof(eg_pretrain_opts), eg_settings_of_pretrain},
+     offsetof(eg_experiment, pretrain)},
+};
+static const eg_component settings_about_data = {
+    "data", "the images, beside the data set's own options", sizeof(eg_data_opts),
+    eg_settings_of_data};
+static const eg_component settings_about_model = {
+    "model", "the network's first values, beside its own options", sizeof(eg_start_opts),
+    eg_settings_of_model};
+static const eg_component settings_about_all = {"experiment",
+                                                "at the top of the file, in no section",
+                                                sizeof(eg_experiment), eg_settings_of_all};
+
+const eg_section *const eg_sections[] = {&settings_sections[0],
+                                         &settings_sections[1],
+                                         &settings_sections[2],
+                                         &settings_sections[3],
+                                         &settings_sections[4],
+                                         &settings_sections[5],
+                                         NULL};
+
+static const void *const settings_listed[] = {&settings_sections[0], &settings_sections[1],
+                                              &settings_sections[2], &settings_sections[3],
+                                              &settings_sections[4], &settings_sections[5],
+                                              &settings_about_data,  &settings_about_model,
+                                              &settings_about_all,   NULL};
+const eg_family eg_setting_family = {"settings", "settings of", settings_listed, NULL};
+
+/* "prefix.name" for every option. */
+static void settings_hint_rows(eg_suggestion *s, const char *prefix, const eg_opt *opts)
 {
-    how->n_norm = o->mean.n > o->std.n ? o->mean.n : o->std.n;
-    if ((o->mean.n > 1 && o->mean.n < how->n_norm) || (o->std.n > 1 && o->std.n < how->n_norm))
-        return eg_fail(EG_EINVAL, "data.mean has %lld numbers and data.std %lld",
-                       (long long)o->mean.n, (long long)o->std.n);
-    for (int64_t k = 0; k < how->n_norm; k++) {
-        how->mean[k] = o->mean.value[o->mean.n > 1 ? k : 0];
-        how->std[k] = o->std.value[o->std.n > 1 ? k : 0];
+    for (const eg_opt *o = opts; o && o->name; o++) {
+        char key[EG_OPT_TEXT_SIZE];
+        snprintf(key, sizeof key, "%s%s%s", prefix, *prefix ? "." : "", o->name);
+        eg_suggest_offer(s, key);
     }
+}
+
+static void settings_hint_scenario_row(void *context, const char *name, const char *value)
+{
+    char key[EG_OPT_TEXT_SIZE];
+    (void)value;
+    snprintf(key, sizeof key, "scenario.%s", name);
+    eg_suggest_offer(context, key);
+}
+
+/* Every setting that can be set as things are. */
+static void settings_hint_all(eg_suggestion *s, const eg_experiment *e)
+{
+    static const char *const names[] = {"name", "data", "model", "optimizer", "scenario.kind"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        eg_suggest_offer(s, names[i]);
+    settings_hint_rows(s, "", eg_settings_of_all);
+    settings_hint_rows(s, "optimizer", e->optimizer.kind->component.opts);
+    for (const eg_section *const *x = eg_sections; *x; x++)
+        settings_hint_rows(s, (*x)->component.name, (*x)->component.opts);
+    eg_spec_each(e->spec, settings_hint_scenario_row, s);
+    settings_hint_rows(s, "data", eg_settings_of_data);
+    for (size_t i = 0; i < e->n_sources; i++)
+        settings_hint_rows(s, "data", e->sets[i]->component.opts);
+    settings_hint_rows(s, "model", eg_settings_of_model);
+    settings_hint_rows(s, "model", e->model->component.opts);
+    const eg_component *m;
+    for (size_t i = 0; (m = eg_family_at(&eg_method_family, i)); i++)
+        settings_hint_rows(s, m->name, m->opts);
+}
+
+/* True for a key that holds the name of a family's member: that it is not there was said with
+ * the nearest one. */
+static bool settings_hint_is_name(const char *key)
+{
+    static const char *const names[] = {
+        "model",     "model.name",    "optimizer",          "optimizer.name",         "data",
+        "data.name", "scenario.kind", "scenario.partition", "scenario.partition.kind"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* EG_ENOENT: adds the nearest setting to the error text, if there is one. Every other status
+ * passes untouched. */
+static eg_status settings_hint(eg_status s, const eg_experiment *e, const char *key)
+{
+    if (s != EG_ENOENT || settings_hint_is_name(key))
+        return s;
+    eg_suggestion near = eg_suggest(key);
+    settings_hint_all(&near, e);
+    return eg_fail(s, "%s%s", eg_error(), eg_suggest_words(&near));
+}
+
+/* Shows methods what the optimiser has. */
+static void settings_show_optimizer(eg_experiment *e)
+{
+    const eg_opt *opts = e->optimizer.kind->component.opts;
+    e->train.optimizer = e->optimizer.kind->component.name;
+    eg_opts_get_real(opts, e->optimizer.options, "lr", &e->train.lr);
+    eg_opts_get_real(opts, e->optimizer.options, "momentum", &e->train.momentum);
+    eg_opts_get_real(opts, e->optimizer.options, "weight_decay", &e->train.weight_decay);
+}
+
+static eg_status settings_set_optimizer(eg_experiment *e, const char *name, const char *value)
+{
+    eg_optimizer_opts *o = &e->optimizer;
+    if (strcmp(name, "name") == 0) {
+        const eg_optim *kind = eg_optim_find(value);
+        void *options;
+        if (!kind)
+            return EG_ENOENT;
+        EG_TRY(eg_component_new(&kind->component, &options));
+        free(o->options);
+        *o = (eg_optimizer_opts){kind, options};
+    } else {
+        const eg_component *c = &o->kind->component;
+        EG_TRY(eg_blame(eg_opts_set(c->opts, o->options, name, value), "%s", c->name));
+    }
+    settings_show_optimizer(e);
     return EG_OK;
 }
 
@@ -44,13 +258,21 @@ static eg_status settings_set_source(eg_experiment *e, const char *word)
     return eg_experiment_add_source(e, word);
 }
 
+/* A file to start from. "" is none. */
+static eg_status settings_set_weights(eg_start_opts *o, const char *path)
+{
+    if (*path && access(path, R_OK) != 0)
+        return eg_fail(EG_EINVAL, "weights: there is no file '%s' to read", path);
+    return eg_opts_set(eg_settings_of_model, o, "weights", path);
+}
+
 /* Another network, with its own options as they are; or an option of the one there is. */
 static eg_status settings_set_model(eg_experiment *e, const char *name, const char *value)
 {
     if (strcmp(name, "name") == 0)
         return eg_experiment_set_model(e, value);
     if (strcmp(name, "weights") == 0)
-        return eg_start_set_weights(&e->start, value);
+        return settings_set_weights(&e->start, value);
     if (eg_opts_find(eg_settings_of_model, name))
         return eg_opts_set(eg_settings_of_model, &e->start, name, value);
     if (!eg_opts_find(e->model->component.opts, name))
@@ -134,7 +356,7 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
         return eg_spec_set(e->spec, strcmp(name, "partition.kind") == 0 ? "partition" : name,
                            value);
     if (strcmp(head, "optimizer") == 0)
-        return eg_experiment_set_optimizer(e, name, value);
+        return settings_set_optimizer(e, name, value);
     for (const eg_section *const *s = eg_sections; *s; s++)
         if (strcmp((*s)->component.name, head) == 0)
             return eg_opts_set((*s)->component.opts, (char *)e + (*s)->offset, name, value);
@@ -143,7 +365,7 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
 
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value)
 {
-    return eg_hint_setting(settings_set(e, key, value), e, key);
+    return settings_hint(settings_set(e, key, value), e, key);
 }
 
 /* A text may hold commas, a list does. */

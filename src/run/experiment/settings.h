@@ -4,9 +4,19 @@
 #ifndef EG_SETTINGS_H
 #define EG_SETTINGS_H
 
-#include <engram/transform.h>
-
 #include "run/experiment/experiment.h"
+
+typedef struct eg_section {
+    eg_component component;
+    size_t offset; /* of its struct in an eg_experiment */
+} eg_section;
+
+/* The settings of the file that no component owns. */
+extern const eg_section *const eg_sections[];  /* NULL at the end */
+extern const eg_opt eg_settings_of_data[];     /* beside those of the data set */
+extern const eg_opt eg_settings_of_model[];    /* beside those of the network */
+extern const eg_opt eg_settings_of_all[];      /* at the top of the file */
+extern const eg_opt eg_settings_of_pretrain[]; /* a section */
 
 eg_status eg_experiment_new(eg_experiment **out);
 /* Parts come first, then settings; a data source's name before its options. */
@@ -18,8 +28,6 @@ eg_status eg_experiment_set_model(eg_experiment *e, const char *word);
 /* "optimizer.lr" = "0.1"; "data", "model" or "optimizer" alone is the name, and replaces what
  * there was. */
 eg_status eg_experiment_set(eg_experiment *e, const char *key, const char *value);
-/* The optimiser's "name", which is set first, or one of its options. */
-eg_status eg_experiment_set_optimizer(eg_experiment *e, const char *name, const char *value);
 /* True if a comma belongs to the setting's value: it is a text, or a list of numbers. */
 bool eg_setting_is_text(const char *key);
 /* EG_EINVAL: too long, or characters that a line of text cannot have: config.yaml and the names
@@ -27,8 +35,6 @@ bool eg_setting_is_text(const char *key);
 eg_status eg_setting_check_text(const char *name, const char *text, size_t room);
 /* What no single setting can tell: parts that exclude each other or lack something. */
 eg_status eg_experiment_check(const eg_experiment *e);
-/* The means and deviations of the data's options, into a transform. */
-eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how);
 /* Writes the resolved text and its hash. */
 eg_status eg_experiment_resolve(eg_experiment *e);
 

@@ -5,7 +5,7 @@
 
 #include "base/sha256.h"
 #include "io/disk.h"
-#include "run/experiment/sections.h"
+#include "run/experiment/feed.h"
 #include "run/experiment/settings.h"
 
 #include <inttypes.h>

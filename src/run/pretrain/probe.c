@@ -8,7 +8,6 @@
 
 #include "base/base.h"
 #include "run/experiment/feed.h"
-#include "run/experiment/scale.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "engine/optim/server.h"
 #include "method/mean.h"
-#include "run/experiment/fingerprint.h"
+#include "run/experiment/feed.h"
 #include "run/log/run_folder.h"
 #include "run/store/ledger.h"
 #include "run/transport/transport.h"

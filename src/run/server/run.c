@@ -5,9 +5,7 @@
 
 #include "base/sha256.h"
 #include "io/json.h"
-#include "run/experiment/equip.h"
-#include "run/experiment/saved.h"
-#include "run/experiment/start.h"
+#include "run/experiment/feed.h"
 #include "run/pretrain/encoder.h"
 
 #include <engram/gallery.h>

@@ -8,7 +8,7 @@
 #include "run/transport/hello.h"
 
 #include "io/disk.h"
-#include "run/experiment/fingerprint.h"
+#include "run/experiment/feed.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 
 #include "io/disk.h"
 #include "io/http_client.h"
-#include "run/experiment/equip.h"
+#include "run/experiment/feed.h"
 
 #include <engram/remote.h>
 
