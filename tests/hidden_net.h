@@ -12,7 +12,8 @@
     "data: {name: blobs, train: 12, test: 6, classes: 3, dim: 4}\n"                            \
     "model: {name: mlp, depth: " depth ", width: 5}\n"                                         \
     "scenario: {kind: class-incremental, clients: 1, tasks: 1, rounds: 3}\n"                   \
-    "train: {epochs: " epochs ", batch: 12, lr: 0.5}\n"                                        \
+    "train: {epochs: " epochs ", batch: 12}\n"                                                 \
+    "optimizer: {lr: 0.5}\n"                                                                   \
     "runs: [{label: a, method: " method "}]\n"
 
 enum { DIM = 4, WIDTH = 5, CLASSES = 3, ROWS = 12 };
