@@ -6,7 +6,8 @@
  * left it) + 0.34 KD(the model it received). KD is the KL divergence of outputs at temperature
  * 2, mean over rows, without the factor of its square.
  */
-#include <engram/method.h>
+#include "method/lib/teacher.h"
+
 #include <engram/op.h>
 
 #include <string.h>
@@ -107,21 +108,13 @@ static eg_node *fedlwf_2t_loss(void *self, eg_client *c, eg_graph *g, eg_node *l
     return eg_add(g, loss, terms);
 }
 
-static eg_status fedlwf_2t_look(eg_client *c, const float *param, const float *state,
-                                const char *name)
-{
-    const eg_point at = {(float *)(uintptr_t)param, (float *)(uintptr_t)state}; /* only read */
-    return eg_client_look(c, &at, &(eg_rows){.n = c->batch, .x = c->x, .labels = c->labels},
-                          &(eg_look){.logits = eg_plan_input(c->plan, name)});
-}
-
 static eg_status fedlwf_2t_fill(void *self, eg_client *c)
 {
     const fedlwf_2t_client *f = self;
     if (!f->past)
         return EG_OK;
-    EG_TRY(fedlwf_2t_look(c, f->past->param, f->past->state, "fedlwf_2t.own"));
-    return fedlwf_2t_look(c, c->global, c->global_state, "fedlwf_2t.server");
+    EG_TRY(eg_teacher_tell(c, f->past->param, f->past->state, "fedlwf_2t.own", NULL));
+    return eg_teacher_tell(c, c->global, c->global_state, "fedlwf_2t.server", NULL);
 }
 
 static eg_status fedlwf_2t_trained(void *self, eg_client *c)

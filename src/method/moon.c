@@ -6,7 +6,8 @@
  * that with those of its own model of its last round. Both others are in eval form and learn
  * nothing. In its first round a client has no last one, and no term. Server: the usual mean.
  */
-#include <engram/method.h>
+#include "method/lib/teacher.h"
+
 #include <engram/op.h>
 
 typedef struct moon {
@@ -27,15 +28,8 @@ static const eg_opt moon_opts[] = {
 static eg_status moon_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
 {
     moon_client *m = self;
-    const eg_bundle *kept;
-    bool found = false;
     (void)exchange, (void)from;
-    EG_TRY(eg_client_recall(c, "moon", &kept));
-    EG_TRY(eg_worker_learner(c->worker, "moon.past", eg_net_params(c->net), &m->past));
-    if (kept && m->is.mu > 0)
-        EG_TRY(eg_learner_recall(m->past, "moon", kept, &found));
-    m->past = found ? m->past : NULL;
-    return EG_OK;
+    return m->is.mu > 0 ? eg_teacher_recall(c, "moon", &m->past) : EG_OK;
 }
 
 static uint32_t moon_form(void *self, eg_client *c)
@@ -65,21 +59,13 @@ static eg_node *moon_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
     return eg_add(g, loss, eg_affine(g, eg_cross_entropy(g, logits, first, NULL), m->is.mu, 0));
 }
 
-static eg_status moon_look(eg_client *c, const float *param, const float *state,
-                           const char *name)
-{
-    const eg_point at = {(float *)(uintptr_t)param, (float *)(uintptr_t)state}; /* only read */
-    return eg_client_look(c, &at, &(eg_rows){.n = c->batch, .x = c->x, .labels = c->labels},
-                          &(eg_look){.features = eg_plan_input(c->plan, name)});
-}
-
 static eg_status moon_fill(void *self, eg_client *c)
 {
     const moon_client *m = self;
     if (!m->past)
         return EG_OK;
-    EG_TRY(moon_look(c, c->global, c->global_state, "moon.global"));
-    return moon_look(c, m->past->param, m->past->state, "moon.past");
+    EG_TRY(eg_teacher_tell(c, c->global, c->global_state, NULL, "moon.global"));
+    return eg_teacher_tell(c, m->past->param, m->past->state, NULL, "moon.past");
 }
 
 static eg_status moon_trained(void *self, eg_client *c)
