@@ -82,13 +82,7 @@ static eg_status re_fed_setup(const void *options, const eg_setting *in, eg_wish
             "ranks the cache when a task begins, and scenario '%s' does not announce "
             "that; set every: N to rank after every N samples",
             eg_scenario_name(s));
-    if (r->policy == RE_FED_PIM && pim.lr * pim.pull >= 2)
-        return eg_fail(
-            EG_EINVAL,
-            "the personalised model diverges: lr %g times q(lambda) = %g is not below "
-            "2; raise lambda above %g or lower lr",
-            pim.lr, pim.pull, 1 / (1 + 4 / pim.lr));
-    return EG_OK;
+    return r->policy == RE_FED_PIM ? eg_pim_check(&pim) : EG_OK;
 }
 
 /* Appends a stage's samples to list [n]; when they are more than there is room for, only those

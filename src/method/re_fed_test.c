@@ -193,7 +193,7 @@ static void expected(one_client *k, const char *policy, int emphasis, const eg_s
         for (int i = 0; i < 100; i++)
             scores[i] = (double)losses[i];
     } else {
-        eg_pim how = {2, 0.1, eg_pim_pull(0.5), (eg_emphasis)emphasis};
+        eg_pim how = {2, 0.1, eg_pim_pull(0.5), (eg_emphasis)emphasis, NULL};
         eg_rng rng = eg_part_stream(&(eg_part_draw){
             .part = "re_fed", .seed = ONE_CLIENT_SEED, .when = k->c->round, .draw = 2});
         assert_ok(eg_pim_score(k->c, &how, &(eg_pim_samples){all, 100, &rng}, scores));

@@ -20,10 +20,15 @@ typedef struct eg_pim {
     double lr;   /* eta */
     double pull; /* q(lambda) */
     eg_emphasis emphasis;
+    float *path; /* [n_params]: each step adds gradient times the way back, what each parameter
+                    did for the loss on the step; NULL: nobody asks */
 } eg_pim;
 
 /* q(lambda) = (1 - lambda) / (2 lambda). */
 double eg_pim_pull(double lambda);
+
+/* EG_EINVAL: its steps overshoot w, so that it must diverge. */
+eg_status eg_pim_check(const eg_pim *how);
 
 /* A set of samples, and where the order of each epoch is drawn from. */
 typedef struct eg_pim_samples {
@@ -32,11 +37,14 @@ typedef struct eg_pim_samples {
     eg_rng *order;
 } eg_pim_samples;
 
+/* The worker's network of that key, as the client's model stands. */
+eg_status eg_pim_begin(eg_client *c, const char *key, eg_learner **out);
+
 /* Trains v, which starts where it stands, on n samples (Eq. 3 with the mean gradient of each
  * batch):
  *     v <- v - eta (gradient + q(lambda) (v - w)).
  * Just before its batch's step every sample's squared gradient norm is taken (Eq. 4), in eval
- * form, and added to scores [n] with the epoch's weight. */
+ * form, and added to scores [n] with the epoch's weight, unless scores is NULL. */
 eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const float *w,
                        const eg_pim_samples *on, double *scores);
 

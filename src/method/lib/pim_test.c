@@ -124,7 +124,7 @@ static void check_by_hand(int64_t epochs, eg_emphasis emphasis, double (*weight)
     double want[N] = {0}, have[N] = {0};
     one_client_open(&k, regression, NULL);
     one_client_samples(&k, 0, N, samples);
-    eg_pim how = {epochs, 0.3, eg_pim_pull(0.2), emphasis};
+    eg_pim how = {epochs, 0.3, eg_pim_pull(0.2), emphasis, NULL};
     weights v = by_hand(&k, &how, samples, weight, want);
     weights w = weights_of(&k, k.c->param);
     eg_learner *trained = learner_of(&k);
@@ -169,8 +169,8 @@ static double distance(double lambda, double lr)
     one_client_samples(&k, 0, N, samples);
     eg_learner *v = learner_of(&k);
     eg_rng rng = orders();
-    assert_ok(eg_pim_train(k.c, &(eg_pim){10, lr, eg_pim_pull(lambda), EG_EMPHASIS_EARLY}, v,
-                           k.c->param, &(eg_pim_samples){samples, N, &rng}, scores));
+    assert_ok(eg_pim_train(k.c, &(eg_pim){10, lr, eg_pim_pull(lambda), EG_EMPHASIS_EARLY, NULL},
+                           v, k.c->param, &(eg_pim_samples){samples, N, &rng}, scores));
     for (size_t i = 0; i < k.c->n_params; i++)
         most = fmax(most, fabs((double)(v->param[i] - k.c->param[i])));
     one_client_close(&k);
@@ -231,7 +231,8 @@ static void test_lambda_towards_one_is_local_training(void **state)
     one_client_samples(&a, 0, N, samples);
     eg_learner *v = learner_of(&a);
     eg_rng rng = orders();
-    assert_ok(eg_pim_train(a.c, &(eg_pim){5, 0.1, eg_pim_pull(1 - 1e-9), EG_EMPHASIS_EARLY}, v,
+    assert_ok(eg_pim_train(a.c,
+                           &(eg_pim){5, 0.1, eg_pim_pull(1 - 1e-9), EG_EMPHASIS_EARLY, NULL}, v,
                            a.c->param, &(eg_pim_samples){samples, N, &rng}, scores));
     descend(&b, samples, 5);
     double moved = 0;
@@ -297,7 +298,7 @@ static void check_scores(const char *model)
     if (k.c->n_state)
         memcpy(moments, k.c->state, k.c->n_state * sizeof *moments);
     one_by_one(&k, samples, ROWS, want);
-    eg_pim how = {1, 0.1, 0.5, EG_EMPHASIS_EARLY};
+    eg_pim how = {1, 0.1, 0.5, EG_EMPHASIS_EARLY, NULL};
     eg_rng rng = orders();
     assert_ok(eg_pim_score(k.c, &how, &(eg_pim_samples){samples, ROWS, &rng}, have));
     for (int i = 0; i < ROWS; i++) {
@@ -332,7 +333,7 @@ static void test_divergence_is_said(void **state)
     double scores[N] = {0};
     one_client_open(&k, regression, NULL);
     one_client_samples(&k, 0, N, samples);
-    eg_pim how = {400, 1, 5, EG_EMPHASIS_EARLY};
+    eg_pim how = {400, 1, 5, EG_EMPHASIS_EARLY, NULL};
     eg_rng rng = orders();
     assert_fails(eg_pim_score(k.c, &how, &(eg_pim_samples){samples, N, &rng}, scores),
                  EG_EINVAL, "the personalised model of client 0 diverges in epoch");
