@@ -7,7 +7,6 @@
 #include <engram/generator.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -201,6 +200,30 @@ static eg_status bench_run_norms(const bench_options *o)
     return bench_norms("resnet18-thin", batch, o->seconds);
 }
 
+static const cli_option bench_rows[] = {
+    CLI_TEXT("--peer", "NAME", bench_options, peer,
+             "PyTorch beside it, after tools/setup torch", .words = "torch"),
+    CLI_FLAG("--layers", bench_options, layers,
+             "every step of one network: kernel, time, GFLOP/s"),
+    CLI_FLAG("--norms", bench_options, norms,
+             "a gradient norm for every sample, against a training step"),
+    CLI_FLAG("--convs", bench_options, convs,
+             "the convolutions of generators and critics, each pass alone"),
+    CLI_FLAG("--data", bench_options, data, "what making batches costs"),
+    CLI_TEXT("--model", "NAME", bench_options, model,
+             "this network alone, by name or experiment file"),
+    CLI_MEMBER("--generator", "NAME", bench_options, generator, eg_generator_family,
+               "the training steps of one that draws; of acgan also an iteration of FedCIL's "
+               "client, with rows of replay and consistency"),
+    CLI_INT("--batch", "N", bench_options, batch, 1, 65536, "samples per batch",
+            .what = "samples"),
+    CLI_REAL("--seconds", "S", bench_options, seconds, 0.001, 3600, "time for each figure (4)",
+             .what = "seconds"),
+    CLI_ISA,
+    CLI_FLAG("--json", bench_options, json, "as JSON"),
+    CLI_END,
+};
+
 /* Options that do not go together. */
 static int bench_check(const bench_options *o)
 {
@@ -216,70 +239,19 @@ static int bench_check(const bench_options *o)
     if (o->json && text)
         return eg_cli_usage("bench", "%s prints a text alone, so that --json excludes it",
                             text);
+    if (o->model && !eg_model_find(o->model) && access(o->model, F_OK) != 0)
+        return eg_cli_usage("bench", "there is no model and no file '%s'", o->model);
     return 0;
 }
 
-static int bench_parse(int argc, char **argv, bench_options *o)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i], *value = NULL;
-        if (strcmp(name, "--layers") == 0) {
-            o->layers = true;
-            continue;
-        }
-        if (strcmp(name, "--norms") == 0) {
-            o->norms = true;
-            continue;
-        }
-        if (strcmp(name, "--data") == 0) {
-            o->data = true;
-            continue;
-        }
-        if (strcmp(name, "--convs") == 0) {
-            o->convs = true;
-            continue;
-        }
-        if (strcmp(name, "--json") == 0) {
-            o->json = true;
-            continue;
-        }
-        static const char *const known[] = {"--peer",  "--model",   "--generator",
-                                            "--batch", "--seconds", "--isa"};
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("bench", "there is no option '%s'", name);
-        value = eg_cli_value("bench", argc, argv, &i);
-        if (!value)
-            return 2;
-        char *end = NULL;
-        eg_status s;
-        if (strcmp(name, "--peer") == 0)
-            o->peer = value;
-        else if (strcmp(name, "--model") == 0)
-            o->model = value;
-        else if (strcmp(name, "--generator") == 0)
-            o->generator = value;
-        else if (strcmp(name, "--isa") == 0 && (s = eg_isa_set(value)) != EG_OK)
-            return eg_cli_refused("bench", s);
-        else if (strcmp(name, "--batch") == 0 &&
-                 ((o->batch = strtoll(value, &end, 10)) < 1 || *end || o->batch > 65536))
-            return eg_cli_usage("bench", "'%s' is no batch size", value);
-        else if (strcmp(name, "--seconds") == 0 &&
-                 (!((o->seconds = strtod(value, &end)) > 0) || *end || o->seconds > 3600))
-            return eg_cli_usage("bench", "'%s' is no time", value);
-    }
-    return bench_check(o);
-}
-
-int eg_verb_bench(int argc, char **argv)
+static int bench_run(int argc, char **argv)
 {
     bench_options o = {.seconds = 4};
-    int wrong = bench_parse(argc, argv, &o);
+    int wrong = cli_parse(&eg_verb_bench, argc, argv, &o);
+    if (wrong == 0)
+        wrong = bench_check(&o);
     if (wrong)
         return wrong;
-    if (o.model && !eg_model_find(o.model) && access(o.model, F_OK) != 0)
-        return eg_cli_usage("bench", "there is no model and no file '%s'", o.model);
-    if (o.generator && !eg_generator_find(o.generator))
-        return eg_cli_refused("bench", EG_ENOENT);
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.norms)
@@ -296,3 +268,13 @@ int eg_verb_bench(int argc, char **argv)
     bench_peer_close(&peer);
     return s == EG_OK ? 0 : eg_cli_failed();
 }
+
+const eg_verb eg_verb_bench = {
+    .name = "bench",
+    .run = bench_run,
+    .usage = "[--peer torch] [options]\n"
+             "--generator NAME [--peer torch | --layers] [options]\n"
+             "--layers | --norms | --convs | --data [options]",
+    .help = "measure training and evaluation speed",
+    .options = bench_rows,
+};

@@ -10,13 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The command line of check and show. */
 typedef struct data_call {
-    const eg_dataset *set;
-    void *self; /* its options */
+    const char *job, *name, *out;
     eg_origin from;
-    const char *out;
+    cli_texts settings;
+    const eg_dataset *set; /* the one that was named, with its options */
+    void *self;
 } data_call;
+
+static const cli_option data_rows[] = {
+    CLI_JOB("list", data_call, job, "every data set; of one: its options"),
+    CLI_JOB("check", data_call, job,
+            "size, samples per class, range, images in both splits, checksum"),
+    CLI_JOB("show", data_call, job, "write a contact sheet, ten images per class"),
+    CLI_MEMBER("NAME", NULL, data_call, name, eg_dataset_family, NULL, .what = "a data set"),
+    CLI_TITLE("Options:"),
+    CLI_DATA_DIR(data_call, from.dir),
+    CLI_SETTINGS(data_call, settings, "an option of the data set", .with = "check show"),
+    CLI_SEED("--seed", "N", data_call, from.seed, "of a generated data set (0)",
+             .with = "check show"),
+    CLI_FILE("--out", "FILE.png", data_call, out, "where the sheet goes (NAME.png)",
+             .with = "show"),
+    CLI_END,
+};
 
 static void data_list_options(const eg_dataset *d)
 {
@@ -38,76 +54,13 @@ static void data_list_one(const eg_dataset *d, const eg_origin *from)
     printf("\n");
 }
 
-static int data_list(int argc, char **argv)
+static int data_list(const data_call *c)
 {
-    eg_origin from = {0};
-    bool named = false;
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--data-dir") == 0) {
-            if (!(from.dir = eg_cli_value("data", argc, argv, &i)))
-                return 2;
-            continue;
-        }
-        if (argv[i][0] == '-')
-            return eg_cli_usage("data", "list has no option '%s'", argv[i]);
-        const eg_dataset *d = eg_dataset_find(argv[i]);
-        if (!d)
-            return eg_cli_refused("data", EG_ENOENT);
-        data_list_options(d);
-        named = true;
-    }
-    for (const eg_dataset *const *d = eg_datasets; !named && *d; d++)
-        data_list_one(*d, &from);
+    if (c->set)
+        data_list_options(c->set);
+    for (const eg_dataset *const *d = eg_datasets; !c->set && *d; d++)
+        data_list_one(*d, &c->from);
     return 0;
-}
-
-static int data_flag(data_call *c, const char *flag, const char *value)
-{
-    if (!value)
-        return 2;
-    if (strcmp(flag, "--set") == 0)
-        return eg_cli_set_option("data", &c->set->component, c->self, value);
-    if (strcmp(flag, "--data-dir") == 0) {
-        c->from.dir = value;
-    } else if (strcmp(flag, "--out") == 0) {
-        c->out = value;
-    } else {
-        return eg_cli_seed("data", value, &c->from.seed);
-    }
-    return 0;
-}
-
-/* Reads NAME and flags; when something is wrong, says so and sets *code. The caller frees
- * c->self either way. */
-static bool data_parse(int argc, char **argv, data_call *c, int *code)
-{
-    *c = (data_call){0};
-    *code = 2;
-    if (argc < 1) {
-        eg_cli_usage("data", "the name of a data set is missing");
-        return false;
-    }
-    c->set = eg_dataset_find(argv[0]);
-    if (!c->set) {
-        *code = eg_cli_refused("data", EG_ENOENT);
-        return false;
-    }
-    if (eg_component_new(&c->set->component, &c->self) != EG_OK) {
-        *code = eg_cli_failed();
-        return false;
-    }
-    static const char *const flags[] = {"--data-dir", "--set", "--seed", "--out", NULL};
-    for (int i = 1; i < argc; i++) {
-        const char *const *f = flags;
-        while (*f && strcmp(*f, argv[i]) != 0)
-            f++;
-        if (!*f)
-            eg_cli_unknown("data", "data set", argv[0], argv[i]);
-        if (!*f || data_flag(c, *f, eg_cli_value("data", argc, argv, &i)) != 0)
-            return false;
-    }
-    *code = 0;
-    return true;
 }
 
 static void data_print_range(const eg_table *t)
@@ -192,65 +145,82 @@ static int data_print(const char *word, const eg_table *t)
     return code;
 }
 
-static int data_check(int argc, char **argv)
+static int data_check(const data_call *c)
 {
-    data_call c;
     eg_table train = {0}, test = {0};
     int64_t inside = 0, across = 0;
-    int code;
-    if (!data_parse(argc, argv, &c, &code))
-        goto done;
-    code = 1;
-    if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &train) != EG_OK ||
-        eg_dataset_load(c.set, c.self, &c.from, EG_TEST, &test) != EG_OK ||
-        eg_table_same_shape(&train, c.set->component.name, &test, "its test set") != EG_OK ||
+    int code = 1;
+    if (eg_dataset_load(c->set, c->self, &c->from, EG_TRAIN, &train) != EG_OK ||
+        eg_dataset_load(c->set, c->self, &c->from, EG_TEST, &test) != EG_OK ||
+        eg_table_same_shape(&train, c->name, &test, "its test set") != EG_OK ||
         eg_table_overlap(&train, &test, &across) != EG_OK ||
         eg_table_repeats(&train, &inside) != EG_OK) {
         eg_cli_failed();
         goto done;
     }
-    printf("%s: %s\n", c.set->component.name, c.set->component.help);
+    printf("%s: %s\n", c->name, c->set->component.help);
     code = data_print("train", &train) | data_print("test", &test);
     printf("repeats\n  in train   %lld samples equal an earlier one\n"
            "  in both    %lld of the %lld test samples are training samples too\n",
            (long long)inside, (long long)across, (long long)test.n);
 done:
-    free(c.self);
     eg_table_fini(&train);
     eg_table_fini(&test);
     return code;
 }
 
-static int data_show(int argc, char **argv)
+static int data_show(const data_call *c)
 {
-    data_call c;
     eg_table t = {0};
-    int code;
-    if (data_parse(argc, argv, &c, &code)) {
-        char standard[128];
-        snprintf(standard, sizeof standard, "%s.png", c.set->component.name);
-        const char *out = c.out ? c.out : standard;
-        if (eg_dataset_load(c.set, c.self, &c.from, EG_TRAIN, &t) != EG_OK ||
-            eg_table_sheet(&t, 10, out) != EG_OK)
-            code = eg_cli_failed();
-        else
-            printf("%s\n", out);
-    }
-    free(c.self);
+    char standard[128];
+    snprintf(standard, sizeof standard, "%s.png", c->name);
+    const char *out = c->out ? c->out : standard;
+    int code = 0;
+    if (eg_dataset_load(c->set, c->self, &c->from, EG_TRAIN, &t) != EG_OK ||
+        eg_table_sheet(&t, 10, out) != EG_OK)
+        code = eg_cli_failed();
+    else
+        printf("%s\n", out);
     eg_table_fini(&t);
     return code;
 }
 
-int eg_verb_data(int argc, char **argv)
+/* Finds the data set and sets its options; the caller frees c->self. 0, or the exit code. */
+static int data_open(data_call *c)
 {
-    const char *word = argc > 1 ? argv[1] : NULL;
-    if (!word)
-        return eg_cli_usage("data", "what to do is missing");
-    if (strcmp(word, "list") == 0)
-        return data_list(argc - 2, argv + 2);
-    if (strcmp(word, "check") == 0)
-        return data_check(argc - 2, argv + 2);
-    if (strcmp(word, "show") == 0)
-        return data_show(argc - 2, argv + 2);
-    return eg_cli_usage("data", "there is no '%s'", word);
+    if (!c->name)
+        return strcmp(c->job, "list") == 0
+                   ? 0
+                   : eg_cli_usage("data", "the name of a data set is missing");
+    c->set = eg_dataset_find(c->name);
+    if (!c->set || eg_component_new(&c->set->component, &c->self) != EG_OK)
+        return eg_cli_failed();
+    for (size_t i = 0; i < c->settings.n; i++)
+        if (eg_cli_set_pair(&c->set->component, c->self, c->settings.list[i]) != EG_OK)
+            return eg_cli_usage("data", "%s", eg_error());
+    return 0;
 }
+
+static int data_run(int argc, char **argv)
+{
+    data_call c = {0};
+    int code = cli_parse(&eg_verb_data, argc, argv, &c);
+    if (code == 0)
+        code = data_open(&c);
+    if (code == 0)
+        code = strcmp(c.job, "list") == 0    ? data_list(&c)
+               : strcmp(c.job, "check") == 0 ? data_check(&c)
+                                             : data_show(&c);
+    free(c.self);
+    return code;
+}
+
+const eg_verb eg_verb_data = {
+    .name = "data",
+    .run = data_run,
+    .usage = "list [NAME] [--data-dir DIR]\n"
+             "check NAME [options]\n"
+             "show NAME [options]",
+    .help = "list, check and look at data sets",
+    .options = data_rows,
+};

@@ -10,88 +10,48 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-enum { GENERATE_ROW = 10, GENERATE_ALONE = 64, GENERATE_SCORED = 100, GENERATE_SETS = 16 };
+enum { GENERATE_ROW = 10, GENERATE_ALONE = 64, GENERATE_SCORED = 100 };
 
 /* Any client's: the server's, or those of the first client there is. */
 enum { GENERATE_ANY = -2 };
 
 typedef struct generate_call {
     const char *path, *out, *data;
-    int64_t client, label;          /* GENERATE_ANY; label -1: all */
-    int64_t n;                      /* 0: as many as are usual */
-    drawing_source source;          /* of real images, for scores */
-    const char *set[GENERATE_SETS]; /* [n_set] "NAME=VALUE": of that source */
-    size_t n_set;
+    int64_t client, label; /* GENERATE_ANY; label -1: all */
+    int64_t n;             /* 0: as many as are usual */
+    drawing_source source; /* of real images, for scores */
+    cli_texts settings;    /* of that source */
     bool scores;
 } generate_call;
+
+static const cli_option generate_options[] = {
+    CLI_FILE("RUN", NULL, generate_call, path, NULL, .what = "a run or file", .needed = true),
+    CLI_FILE("--out", "FILE", generate_call, out,
+             "FILE.png: the picture; FILE.safetensors: the numbers, between -1 and 1"),
+    CLI_INT("--client", "C", generate_call, client, 0, INT32_MAX,
+            "of a run: what client C has (the server's; else the first one's)"),
+    CLI_INT("--class", "K", generate_call, label, 0, INT32_MAX, "this class alone"),
+    CLI_INT("--n", "N", generate_call, n, 1, INT32_MAX,
+            "drawings of each class (10; of a single one 64)", .what = "drawings"),
+    CLI_SEED("--seed", "N", generate_call, source.from.seed,
+             "of the noise they are made of (0)"),
+    CLI_FLAG("--score", generate_call, scores,
+             "what a cnn-small makes of them that has learned the real images"),
+    CLI_TEXT("--data", "NAME", generate_call, data,
+             "where the real images come from (what the file says)", .with = "--score"),
+    CLI_TEXTS("--set", "KEY=VALUE", generate_call, settings, 64,
+              "an option of that data set: classes=26", .with = "--score"),
+    CLI_DATA_DIR(generate_call, source.from.dir),
+    CLI_END,
+};
 
 /* A row of the picture: a generator of the file and the class it is told, or draws alone. */
 typedef struct generate_row {
     size_t drawer;
     int64_t label; /* -1: not known */
 } generate_row;
-
-static int generate_number(const char *name, const char *text, int64_t *out)
-{
-    char *end;
-    *out = strtoll(text, &end, 10);
-    if (*text && !*end && *out >= 0 && *out <= INT32_MAX)
-        return 0;
-    return eg_cli_usage("generate", "%s: '%s' is no number", name, text);
-}
-
-static int generate_option(generate_call *c, const char *name, const char *value)
-{
-    if (strcmp(name, "--client") == 0)
-        return generate_number(name, value, &c->client);
-    if (strcmp(name, "--class") == 0)
-        return generate_number(name, value, &c->label);
-    if (strcmp(name, "--n") == 0) {
-        int wrong = generate_number(name, value, &c->n);
-        return wrong || c->n ? wrong : eg_cli_usage("generate", "--n 0 draws nothing");
-    }
-    if (strcmp(name, "--seed") == 0)
-        return eg_cli_seed("generate", value, &c->source.from.seed);
-    if (strcmp(name, "--set") == 0 && c->n_set == GENERATE_SETS)
-        return eg_cli_usage("generate", "--set can be given %d times", GENERATE_SETS);
-    if (strcmp(name, "--set") == 0)
-        c->set[c->n_set++] = value;
-    else if (strcmp(name, "--out") == 0)
-        c->out = value;
-    else if (strcmp(name, "--data") == 0)
-        c->data = value;
-    else
-        c->source.from.dir = value;
-    return 0;
-}
-
-static int generate_parse(int argc, char **argv, generate_call *c)
-{
-    static const char *const known[] = {"--client", "--class", "--n",        "--seed",
-                                        "--out",    "--data",  "--data-dir", "--set"};
-    if (argc < 2 || argv[1][0] == '-')
-        return eg_cli_usage("generate", "a run folder or a file is needed");
-    c->path = argv[1];
-    for (int i = 2; i < argc; i++) {
-        const char *name = argv[i];
-        if (strcmp(name, "--score") == 0) {
-            c->scores = true;
-            continue;
-        }
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_unknown("generate", "run or file", c->path, name);
-        const char *value = eg_cli_value("generate", argc, argv, &i);
-        int wrong = value ? generate_option(c, name, value) : 2;
-        if (wrong)
-            return wrong;
-    }
-    if (!c->out && !c->scores)
-        return eg_cli_usage("generate", "--out FILE.png or --score is needed");
-    return 0;
-}
 
 /* A run's file, or the file itself. */
 static eg_status generate_open(const generate_call *c, eg_exhibits **out)
@@ -196,8 +156,8 @@ static eg_status generate_source(const generate_call *c, const eg_exhibits *x,
     if (options)
         EG_TRY(eg_blame(eg_opts_set_text(source->set->component.opts, *self, options), "%s",
                         data));
-    for (size_t i = 0; i < c->n_set; i++)
-        EG_TRY(eg_cli_set_pair(&source->set->component, *self, c->set[i]));
+    for (size_t i = 0; i < c->settings.n; i++)
+        EG_TRY(eg_cli_set_pair(&source->set->component, *self, c->settings.list[i]));
     return EG_OK;
 }
 
@@ -281,16 +241,28 @@ static eg_status generate_all(const generate_call *c, eg_exhibits *x)
     return s;
 }
 
-int eg_verb_generate(int argc, char **argv)
+static int generate_run(int argc, char **argv)
 {
     generate_call c = {.client = GENERATE_ANY, .label = -1};
     eg_exhibits *x = NULL;
-    int wrong = generate_parse(argc, argv, &c);
+    int wrong = cli_parse(&eg_verb_generate, argc, argv, &c);
     if (wrong)
         return wrong;
+    if (!c.out && !c.scores)
+        return eg_cli_usage("generate", "--out FILE.png or --score is needed");
     eg_status s = generate_open(&c, &x);
     if (s == EG_OK)
         s = generate_all(&c, x);
     eg_exhibits_free(x);
     return s == EG_OK ? 0 : eg_cli_failed();
 }
+
+const eg_verb eg_verb_generate = {
+    .name = "generate",
+    .run = generate_run,
+    .usage = "RUN|FILE [options] --out FILE.png",
+    .help = "draw with the generators of a run or of a file",
+    .details =
+        "FILE is what `engram train --generator` or a run has written. One row per class.",
+    .options = generate_options,
+};

@@ -5,16 +5,13 @@
 #include "screen.h"
 #include "stop.h"
 
-#include <engram/graph.h>
 #include <engram/remote.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct join_options {
     eg_join_how how;
-    eg_cli_settings settings;
+    cli_texts settings;
     bool quiet;
 } join_options;
 
@@ -28,85 +25,38 @@ static bool join_show(void *context, const eg_device_moment *m)
     return !stop_asked();
 }
 
-static int join_client(const char *value, int64_t *out)
-{
-    char *end;
-    long long n = strtoll(value, &end, 10);
-    if (*value < '0' || *value > '9' || *end || n > 100000000)
-        return eg_cli_usage("join", "--client: '%s' is no client's number", value);
-    *out = n;
-    return 0;
-}
+static const cli_option join_rows[] = {
+    CLI_TEXT("URL", NULL, join_options, how.url, NULL, .what = "the server's address",
+             .needed = true),
+    CLI_INT("--client", "K", join_options, how.client, 0, 100000000,
+            "which of the run's clients this is, from 0 on", .needed = true),
+    CLI_FILE("--key", "FILE", join_options, how.key,
+             "its secret word: its line of the server's file, or the whole file",
+             .needed = true),
+    CLI_FILE("--ca", "FILE.pem", join_options, how.ca,
+             "who vouches for the server (those this system trusts)"),
+    CLI_FOLDER("--state", "DIR", join_options, how.state,
+               "where it keeps what it remembers (engram-state)"),
+    CLI_DATA_DIR(join_options, how.data_dir),
+    CLI_FLAG("--own-data", join_options, how.own_data,
+             "train on data of its own, which --set names"),
+    CLI_SETTINGS(join_options, settings, "data=npy, data.path=/srv/mine.npz",
+                 .with = "--own-data"),
+    CLI_ISA,
+    CLI_REAL("--patience", "S", join_options, how.patience, 0.1, 1e9,
+             "seconds to wait for a server that is away (600)", .what = "seconds"),
+    CLI_FLAG("--quiet", join_options, quiet, "show no progress"),
+    CLI_END,
+};
 
-static int join_value(const char *name, const char *value, join_options *o)
-{
-    const struct {
-        const char *name;
-        const char **to;
-    } texts[] = {{"--key", &o->how.key},
-                 {"--ca", &o->how.ca},
-                 {"--state", &o->how.state},
-                 {"--data-dir", &o->how.data_dir}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(texts[i].name, name) == 0) {
-            *texts[i].to = value;
-            return 0;
-        }
-    if (strcmp(name, "--set") == 0)
-        return eg_cli_add_setting("join", &o->settings, value);
-    if (strcmp(name, "--isa") == 0) {
-        eg_status s = eg_isa_set(value);
-        return s == EG_OK ? 0 : eg_cli_refused("join", s);
-    }
-    if (strcmp(name, "--client") == 0)
-        return join_client(value, &o->how.client);
-    char *end;
-    o->how.patience = strtod(value, &end);
-    if (end == value || *end || !(o->how.patience >= 0.1 && o->how.patience <= 1e9))
-        return eg_cli_usage("join", "--patience: '%s' is no number of seconds from 0.1 on",
-                            value);
-    return 0;
-}
-
-static int join_parse(int argc, char **argv, join_options *o)
-{
-    static const char *const values[] = {"--client",   "--key", "--ca",  "--state",
-                                         "--data-dir", "--set", "--isa", "--patience"};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--own-data") == 0) {
-            o->how.own_data = true;
-        } else if (strcmp(argv[i], "--quiet") == 0) {
-            o->quiet = true;
-        } else if (eg_cli_knows(argv[i], sizeof values / sizeof *values, values)) {
-            const char *name = argv[i], *value = eg_cli_value("join", argc, argv, &i);
-            int wrong = value ? join_value(name, value, o) : 2;
-            if (wrong)
-                return wrong;
-        } else if (argv[i][0] == '-' || o->how.url) {
-            return eg_cli_unknown("join", "server", o->how.url, argv[i]);
-        } else {
-            o->how.url = argv[i];
-        }
-    }
-    if (!o->how.url || o->how.client < 0 || !o->how.key)
-        return eg_cli_usage("join", "%s is needed",
-                            !o->how.url         ? "the server's address"
-                            : o->how.client < 0 ? "--client"
-                                                : "--key");
-    if (o->settings.n && !o->how.own_data)
-        return eg_cli_usage("join", "--set is for devices with --own-data: the others have the "
-                                    "server's settings");
-    return 0;
-}
-
-int eg_verb_join(int argc, char **argv)
+static int join_run(int argc, char **argv)
 {
     join_options o = {.how = {.client = -1}};
     int64_t n_turns;
-    int wrong = join_parse(argc, argv, &o);
+    int wrong = cli_parse(&eg_verb_join, argc, argv, &o);
     if (wrong)
         return wrong;
-    o.how.settings = o.settings.pairs, o.how.n_settings = o.settings.n;
+    o.how.settings = o.settings.list, o.how.n_settings = o.settings.n;
     o.how.moment = join_show, o.how.say = screen_say, o.how.context = &o;
     if (stop_watch(true) != EG_OK || eg_join(&o.how, &n_turns) != EG_OK)
         return eg_cli_failed();
@@ -116,3 +66,12 @@ int eg_verb_join(int argc, char **argv)
                (long long)n_turns);
     return stop_asked();
 }
+
+const eg_verb eg_verb_join = {
+    .name = "join",
+    .run = join_run,
+    .usage = "URL --client K --key FILE [options]",
+    .help = "be a device: one client of a run that is served",
+    .details = "Ctrl-C leaves after the turn under way; the same command goes on.",
+    .options = join_rows,
+};

@@ -86,11 +86,24 @@ static bool list_explain_key(const char *name)
     return found;
 }
 
-int eg_verb_list(int argc, char **argv)
+typedef struct list_call {
+    const char *family;
+} list_call;
+
+static const cli_option list_rows[] = {
+    CLI_TEXT("FAMILY", NULL, list_call, family, NULL, .what = "a family"),
+    CLI_END,
+};
+
+static int list_run(int argc, char **argv)
 {
-    const cli_family *f = argc == 2 ? list_find(argv[1]) : NULL;
+    list_call call = {0};
+    int wrong = cli_parse(&eg_verb_list, argc, argv, &call);
+    if (wrong)
+        return wrong;
+    const cli_family *f = call.family ? list_find(call.family) : NULL;
     if (!f)
-        return list_wrong(argc == 2 ? argv[1] : NULL);
+        return list_wrong(call.family);
     const eg_component *c;
     for (size_t i = 0; (c = eg_family_at(f->family, i)); i++) {
         printf("  %-22s %s\n", c->name, c->help);
@@ -101,6 +114,16 @@ int eg_verb_list(int argc, char **argv)
         list_file_keys();
     return 0;
 }
+
+const eg_verb eg_verb_list = {
+    .name = "list",
+    .run = list_run,
+    .usage = "methods|models|generators|data|scenarios|partitioners|metrics|optimisers|ops|\n"
+             "            transports|settings",
+    .help = "list what there is",
+    .details = "`engram help NAME` explains anything in a list.",
+    .options = list_rows,
+};
 
 /* Explains every member with this name. */
 static bool list_explain(const char *name)
@@ -182,17 +205,40 @@ static int list_unknown(const char *name)
     return eg_cli_usage("help", "nothing here is called '%s'%s", name, eg_suggest_words(&near));
 }
 
-int eg_verb_help(int argc, char **argv)
+typedef struct help_call {
+    const char *name;
+    bool markdown;
+} help_call;
+
+static const cli_option help_rows[] = {
+    CLI_TEXT("NAME", NULL, help_call, name, NULL, .what = "a name"),
+    CLI_FLAG("--markdown", help_call, markdown,
+             "everything that is listed, with its options, as Markdown"),
+    CLI_END,
+};
+
+static int help_run(int argc, char **argv)
 {
-    if (argc < 2) {
+    help_call c = {0};
+    int wrong = cli_parse(&eg_verb_help, argc, argv, &c);
+    if (wrong)
+        return wrong;
+    for (const cli_family *f = cli_families; c.markdown && f->family; f++)
+        list_markdown(f);
+    if (c.markdown)
+        return 0;
+    if (!c.name) {
         eg_cli_print_verbs();
         return 0;
     }
-    if (strcmp(argv[1], "--markdown") == 0) {
-        for (const cli_family *f = cli_families; f->family; f++)
-            list_markdown(f);
-        return 0;
-    }
-    bool verb = eg_cli_print_verb(argv[1]), part = list_explain(argv[1]);
-    return list_explain_key(argv[1]) || part || verb ? 0 : list_unknown(argv[1]);
+    bool verb = eg_cli_print_verb(c.name), part = list_explain(c.name);
+    return list_explain_key(c.name) || part || verb ? 0 : list_unknown(c.name);
 }
+
+const eg_verb eg_verb_help = {
+    .name = "help",
+    .run = help_run,
+    .usage = "[NAME | --markdown]",
+    .help = "explain a verb or anything that is listed",
+    .options = help_rows,
+};

@@ -43,39 +43,8 @@ int eg_cli_refused(const char *verb, eg_status s)
                                             : eg_cli_failed();
 }
 
-int eg_cli_unknown(const char *verb, const char *what, const char *one, const char *word)
-{
-    if (word[0] == '-')
-        return eg_cli_usage(verb, "there is no option '%s'", word);
-    return eg_cli_usage(verb, "one %s at a time: '%s' or '%s'", what, one, word);
-}
-
-bool eg_cli_knows(const char *name, size_t n, const char *const *known)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(known[i], name) == 0)
-            return true;
-    return false;
-}
-
-const char *eg_cli_value(const char *verb, int argc, char **argv, int *i)
-{
-    if (*i + 1 < argc)
-        return argv[++*i];
-    eg_cli_usage(verb, "%s needs a value", argv[*i]);
-    return NULL;
-}
-
-int eg_cli_add_setting(const char *verb, eg_cli_settings *settings, const char *pair)
-{
-    if (settings->n == EG_CLI_MAX_SETTINGS)
-        return eg_cli_usage(verb, "there are more than %d --set", EG_CLI_MAX_SETTINGS);
-    settings->pairs[settings->n++] = pair;
-    return 0;
-}
-
 int eg_cli_unresolved(const char *verb, const char *file, const char *only,
-                      const eg_cli_settings *settings, eg_status s)
+                      const cli_texts *settings, eg_status s)
 {
     char why[1024];
     eg_experiment *plain = NULL;
@@ -88,11 +57,14 @@ int eg_cli_unresolved(const char *verb, const char *file, const char *only,
     return wrong ? eg_cli_refused(verb, s) : eg_cli_failed();
 }
 
-bool eg_cli_add_set(const char *verb, char sets[EG_CLI_SETS], const char *more)
+bool eg_cli_join_sets(const char *verb, const cli_texts *settings, char out[EG_CLI_SETS])
 {
-    size_t n = strlen(sets);
-    int put = snprintf(sets + n, EG_CLI_SETS - n, "%s%s", n ? " " : "", more);
-    if (put >= 0 && (size_t)put < EG_CLI_SETS - n)
+    size_t n = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < settings->n && n < EG_CLI_SETS; i++)
+        n +=
+            (size_t)snprintf(out + n, EG_CLI_SETS - n, "%s%s", n ? " " : "", settings->list[i]);
+    if (n < EG_CLI_SETS)
         return true;
     eg_cli_usage(verb, "--set: more than %d characters in all", EG_CLI_SETS - 1);
     return false;
@@ -117,16 +89,10 @@ eg_status eg_cli_check_output(const char *path)
     return EG_OK;
 }
 
-int eg_cli_seed(const char *verb, const char *text, uint64_t *out)
+eg_status cli_take_isa(void *unused, const char *value)
 {
-    char *end;
-    errno = 0;
-    long long seed = strtoll(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno)
-        return eg_cli_usage(verb, "'%s' is no seed, a whole number from 0 to %lld", text,
-                            (long long)INT64_MAX);
-    *out = (uint64_t)seed;
-    return 0;
+    (void)unused;
+    return eg_isa_set(value);
 }
 
 eg_status eg_cli_set_pair(const eg_component *of, void *self, const char *pair)
@@ -138,11 +104,6 @@ eg_status eg_cli_set_pair(const eg_component *of, void *self, const char *pair)
     memcpy(key, pair, (size_t)(equals - pair));
     key[equals - pair] = 0;
     return eg_blame(eg_opts_set(of->opts, self, key, equals + 1), "%s", of->name);
-}
-
-int eg_cli_set_option(const char *verb, const eg_component *of, void *self, const char *pair)
-{
-    return eg_cli_set_pair(of, self, pair) == EG_OK ? 0 : eg_cli_usage(verb, "%s", eg_error());
 }
 
 static bool main_asks_help(const char *word)
@@ -192,6 +153,13 @@ static void main_return_blocks(void)
     mallopt(M_TRIM_THRESHOLD, LARGE);
 #endif
 }
+
+const eg_verb *const eg_verbs[] = {
+#define X(name) &eg_verb_##name,
+#include "verbs.inc"
+#undef X
+    NULL,
+};
 
 int main(int argc, char **argv)
 {

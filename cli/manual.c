@@ -44,12 +44,13 @@ static void manual_wrap(const char *text, int at, int in)
 
 static void manual_option(void *context, const cli_option *o)
 {
-    (void)context;
+    bool *begun = context;
     char name[64];
     if (!o->help)
         return;
+    printf("%s", !*begun || o->kind == CLI_IS_TITLE ? "\n" : "");
+    *begun = true;
     if (o->kind == CLI_IS_TITLE) {
-        printf("\n");
         manual_wrap(o->help, 0, 0);
         return;
     }
@@ -96,14 +97,11 @@ bool eg_cli_print_verb(const char *name)
         return false;
     printf("engram %s - %s\n\n", v->name, v->help);
     manual_usage(v);
-    if (v->details && !v->options)
-        printf("\n%s", v->details);
-    if (v->details && v->options) {
+    if (v->details) {
         printf("\n");
         manual_wrap(v->details, 0, 0);
     }
-    if (v->options)
-        printf("\n");
-    cli_options_walk(v->options, manual_option, NULL);
+    bool begun = false;
+    cli_options_walk(v->options, manual_option, &begun);
     return true;
 }

@@ -10,13 +10,46 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The shape of an image; zeroed: it was not given. */
+typedef struct model_shape {
+    bool given;
+    int64_t channels, height, width;
+} model_shape;
+
 typedef struct model_options {
-    eg_net_spec spec;
-    bool input, classes; /* were given */
-    eg_cli_settings settings;
-    const char *load, *save, *only, *data_dir;
+    const char *name, *load, *save, *only, *data_dir;
+    model_shape input;
+    int64_t classes; /* 0: not given */
+    cli_texts settings;
     uint64_t seed;
 } model_options;
+
+static eg_status model_take_input(void *field, const char *value)
+{
+    model_shape *shape = field;
+    long long c, h, w;
+    char rest;
+    if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
+        return eg_fail(EG_EINVAL, "'%s' is not CxHxW", value);
+    *shape = (model_shape){true, c, h, w};
+    return EG_OK;
+}
+
+static const cli_option model_rows[] = {
+    CLI_TEXT("NAME", NULL, model_options, name, NULL, .what = "a network", .needed = true),
+    CLI_TAKEN("--input", "CxHxW", model_options, input, model_shape, model_take_input,
+              "shape of an image (1x28x28; of a resnet 3x32x32)"),
+    CLI_INT("--classes", "N", model_options, classes, 1, 9e18, "outputs (10)",
+            .what = "classes"),
+    CLI_TEXTS("--set", "'K=V ...'", model_options, settings, 64,
+              "options of the network; of a file: a setting, as `run` takes it"),
+    CLI_TEXT("--only", "LABEL", model_options, only, "of a file: the network of this run"),
+    CLI_DATA_DIR(model_options, data_dir),
+    CLI_SEED("--seed", "N", model_options, seed, "of the weights it starts with (0)"),
+    CLI_FILE("--load", "FILE", model_options, load, "read and check a safetensors file"),
+    CLI_FILE("--save", "FILE", model_options, save, "write one"),
+    CLI_END,
+};
 
 static void model_print(const eg_net *net)
 {
@@ -57,98 +90,57 @@ static eg_status model_files(const eg_net *net, const model_options *o)
     return s;
 }
 
-/* An option with its value. 0, or 2 after saying what is wrong. */
-static int model_option(model_options *o, const char *name, const char *value)
+/* The network by its name, made for the shape or for the images that such networks usually see.
+ * 0, or the exit code. */
+static int model_by_name(const model_options *o, eg_net_spec *spec, eg_net **net)
 {
-    long long c, h, w;
-    char rest;
-    if (strcmp(name, "--load") == 0) {
-        o->load = value;
-    } else if (strcmp(name, "--save") == 0) {
-        o->save = value;
-    } else if (strcmp(name, "--only") == 0) {
-        o->only = value;
-    } else if (strcmp(name, "--data-dir") == 0) {
-        o->data_dir = value;
-    } else if (strcmp(name, "--seed") == 0) {
-        return eg_cli_seed("model", value, &o->seed);
-    } else if (strcmp(name, "--set") == 0) {
-        return eg_cli_add_setting("model", &o->settings, value);
-    } else if (strcmp(name, "--input") == 0) {
-        if (sscanf(value, "%lldx%lldx%lld%c", &c, &h, &w, &rest) != 3)
-            return eg_cli_usage("model", "'%s' is not CxHxW", value);
-        o->spec.channels = c, o->spec.height = h, o->spec.width = w;
-        o->input = true;
-    } else if (sscanf(value, "%lld%c", &c, &rest) != 1 || c < 0) {
-        return eg_cli_usage("model", "%s: '%s' is no number", name, value);
-    } else {
-        o->spec.classes = c;
-        o->classes = true;
-    }
-    return 0;
-}
-
-static int model_parse(int argc, char **argv, model_options *o)
-{
-    static const char *const known[] = {"--input", "--classes", "--load", "--save",
-                                        "--seed",  "--set",     "--only", "--data-dir"};
-    for (int i = 2; i < argc; i++) {
-        const char *name = argv[i];
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_unknown("model", "network", argv[1], name);
-        const char *value = eg_cli_value("model", argc, argv, &i);
-        int wrong = value ? model_option(o, name, value) : 2;
-        if (wrong)
-            return wrong;
-    }
-    return 0;
-}
-
-/* The network by its name. 0, or the exit code. */
-static int model_by_name(const model_options *o, eg_net **net)
-{
-    char options[EG_CLI_SETS] = "";
-    for (size_t i = 0; i < o->settings.n; i++)
-        if (!eg_cli_add_set("model", options, o->settings.pairs[i]))
-            return 2;
-    eg_net_spec spec = o->spec;
-    spec.options = options;
+    char options[EG_CLI_SETS];
+    if (!eg_cli_join_sets("model", &o->settings, options))
+        return 2;
+    spec->options = options;
     if (o->only || o->data_dir)
         return eg_cli_usage("model", "%s is for experiment files",
                             o->only ? "--only" : "--data-dir");
-    eg_status s = eg_net_new(&spec, net);
+    eg_status s = eg_net_new(spec, net);
     return s == EG_OK ? 0 : eg_cli_refused("model", s);
 }
 
 /* The network of an experiment file's run, made for its data or for what was given. */
-static int model_of_file(const model_options *o, const char *path, eg_net **net)
+static int model_of_file(const model_options *o, const eg_net_spec *spec, eg_net **net)
 {
     eg_experiment *e;
-    if (o->input != o->classes)
+    bool shaped = o->input.given;
+    if (shaped != (o->classes != 0))
         return eg_cli_usage("model", "of a file, --input and --classes go together");
-    eg_status s = eg_experiment_load(path, o->only, o->settings.n, o->settings.pairs, &e);
+    eg_status s = eg_experiment_load(o->name, o->only, o->settings.n, o->settings.list, &e);
     if (s != EG_OK)
-        return eg_cli_unresolved("model", path, o->only, &o->settings, s);
-    s = eg_experiment_net(e, o->data_dir, o->input ? &o->spec : NULL, net);
+        return eg_cli_unresolved("model", o->name, o->only, &o->settings, s);
+    s = eg_experiment_net(e, o->data_dir, shaped ? spec : NULL, net);
     eg_experiment_free(e);
     return s == EG_OK ? 0 : eg_cli_failed();
 }
 
-int eg_verb_model(int argc, char **argv)
+static int model_run(int argc, char **argv)
 {
-    if (argc < 2)
-        return eg_cli_usage("model", "a name is needed");
-    bool colour = strncmp(argv[1], "resnet", 6) == 0;
-    model_options o = {.spec = {.model = argv[1],
-                                .channels = colour ? 3 : 1,
-                                .height = colour ? 32 : 28,
-                                .width = colour ? 32 : 28,
-                                .classes = 10}};
-    bool file = !eg_model_find(argv[1]) && access(argv[1], F_OK) == 0;
+    model_options o = {0};
     eg_net *net = NULL;
-    int code = model_parse(argc, argv, &o);
-    if (code == 0)
-        code = file ? model_of_file(&o, argv[1], &net) : model_by_name(&o, &net);
+    int code = cli_parse(&eg_verb_model, argc, argv, &o);
+    if (code)
+        return code;
+    bool colour = strncmp(o.name, "resnet", 6) == 0, shaped = o.input.given;
+    eg_net_spec spec = {.model = o.name,
+                        .channels = shaped   ? o.input.channels
+                                    : colour ? 3
+                                             : 1,
+                        .height = shaped   ? o.input.height
+                                  : colour ? 32
+                                           : 28,
+                        .width = shaped   ? o.input.width
+                                 : colour ? 32
+                                          : 28,
+                        .classes = o.classes ? o.classes : 10};
+    bool file = !eg_model_find(o.name) && access(o.name, F_OK) == 0;
+    code = file ? model_of_file(&o, &spec, &net) : model_by_name(&o, &spec, &net);
     if (code)
         return code;
     if (!o.load && !o.save)
@@ -157,3 +149,13 @@ int eg_verb_model(int argc, char **argv)
     eg_net_free(net);
     return s == EG_OK ? 0 : eg_cli_failed();
 }
+
+const eg_verb eg_verb_model = {
+    .name = "model",
+    .run = model_run,
+    .usage = "NAME|FILE [options]",
+    .help = "show a network's tensors; check or write a weight file",
+    .details = "FILE is an experiment file, whose network is made for its data unless both "
+               "--input and --classes are given.",
+    .options = model_rows,
+};

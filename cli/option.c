@@ -12,6 +12,8 @@
 
 enum { OPTION_ROWS = 96, OPTION_TEXT = 256 };
 
+#define OPTION_ENDLESS 9e15 /* a bound that nobody needs to be told */
+
 /* A call that is being read. */
 typedef struct option_call {
     const eg_verb *verb;
@@ -57,16 +59,17 @@ static bool option_among(const char *list, const char *word, size_t n)
     return false;
 }
 
-/* "a|b|c" as "a, b, c". */
-static void option_list(const char *words, char out[OPTION_TEXT])
+/* "a|b|c" or "a b c" as "a, b, c", with what stands between two words. */
+static void option_list(const char *words, const char *between, char out[OPTION_TEXT])
 {
     size_t n = 0;
-    for (; *words && n + 3 < OPTION_TEXT; words++) {
-        if (*words == '|')
-            out[n++] = ',';
-        out[n++] = *words == '|' ? ' ' : *words;
+    out[0] = 0;
+    while (*words && n < OPTION_TEXT) {
+        size_t k = strcspn(words, "| ");
+        n += (size_t)snprintf(out + n, OPTION_TEXT - n, "%s%.*s", n ? between : "", (int)k,
+                              words);
+        words += k + (words[k] != 0);
     }
-    out[n] = 0;
 }
 
 static size_t option_find(const option_call *c, const char *name, size_t length)
@@ -88,9 +91,12 @@ static eg_status option_whole(const cli_option *o, const char *value, int64_t *o
     *out = n;
     if (digits && !*end && !errno && (double)n >= o->least && (double)n <= o->most)
         return EG_OK;
-    return eg_fail(EG_EINVAL, "'%s' is no %s%s from %.15g to %.15g", value,
+    char most[32] = "on";
+    if (o->most < OPTION_ENDLESS)
+        snprintf(most, sizeof most, "to %.15g", o->most);
+    return eg_fail(EG_EINVAL, "'%s' is no %s%s from %.15g %s", value,
                    o->what ? "number of " : "whole number", o->what ? o->what : "", o->least,
-                   o->most);
+                   most);
 }
 
 static eg_status option_real(const cli_option *o, const char *value, double *out)
@@ -189,7 +195,7 @@ static eg_status option_text(const cli_option *o, const char *value, const char 
         return eg_fail(EG_EINVAL, "an empty text is no name of a %s",
                        o->kind == CLI_IS_FOLDER ? "folder" : "file");
     if (o->kind == CLI_IS_WORD && !option_among(o->words, value, strlen(value))) {
-        option_list(o->words, list);
+        option_list(o->words, ", ", list);
         return eg_fail(EG_EINVAL, "'%s' is none of %s", value, list);
     }
     if (o->kind != CLI_IS_MEMBER)
@@ -351,14 +357,17 @@ static bool option_goes_with(const option_call *c, const char *list)
 /* What is missing, and what does not go together. */
 static int option_check(option_call *c)
 {
+    char with[OPTION_TEXT];
     const char *verb = c->verb->name;
     if (!c->job && option_has_jobs(c))
         return option_job(c, "");
     for (size_t i = 0; i < c->n; i++) {
         const cli_option *o = c->rows[i];
         bool fits = !o->with || option_goes_with(c, o->with);
-        if (c->given[i] && !fits)
-            return eg_cli_usage(verb, "%s belongs to %s", o->name, o->with);
+        if (c->given[i] && !fits) {
+            option_list(o->with, " or ", with);
+            return eg_cli_usage(verb, "%s belongs to %s", o->name, with);
+        }
         if (c->given[i] && o->without && option_goes_with(c, o->without))
             return eg_cli_usage(verb, "%s and %s exclude each other", o->name, o->without);
         if (!c->given[i] && o->needed && fits)

@@ -8,13 +8,12 @@
 #include <engram/pretrain.h>
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct pretrain_call {
     const char *file, *only, *data_dir;
-    const eg_dataset *probe; /* NULL: none */
-    eg_cli_settings settings;
+    const char *probe; /* a data set; NULL: none */
+    cli_texts settings;
     bool quiet;
 } pretrain_call;
 
@@ -24,46 +23,20 @@ static bool pretrain_show(void *context, const eg_pretraining *p)
     return !stop_asked();
 }
 
-/* An option with its value. 0, or the exit code after saying what is wrong. */
-static int pretrain_option(pretrain_call *c, const char *name, const char *value)
-{
-    if (strcmp(name, "--only") == 0) {
-        c->only = value;
-    } else if (strcmp(name, "--data-dir") == 0) {
-        c->data_dir = value;
-    } else if (strcmp(name, "--isa") == 0) {
-        eg_status s = eg_isa_set(value);
-        return s == EG_OK ? 0 : eg_cli_refused("pretrain", s);
-    } else if (strcmp(name, "--probe") == 0) {
-        c->probe = eg_dataset_find(value);
-        return c->probe ? 0 : eg_cli_refused("pretrain", EG_ENOENT);
-    } else {
-        return eg_cli_add_setting("pretrain", &c->settings, value);
-    }
-    return 0;
-}
-
-static int pretrain_parse(int argc, char **argv, pretrain_call *c)
-{
-    static const char *const known[] = {"--only",  "--probe", "--set",
-                                        "--quiet", "--isa",   "--data-dir"};
-    int code = 0;
-    if (argc < 2 || argv[1][0] == '-')
-        return eg_cli_usage("pretrain", "an experiment file is needed");
-    c->file = argv[1];
-    for (int i = 2; i < argc && code == 0; i++) {
-        const char *name = argv[i];
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_unknown("pretrain", "file", c->file, name);
-        if (strcmp(name, "--quiet") == 0) {
-            c->quiet = true;
-            continue;
-        }
-        const char *value = eg_cli_value("pretrain", argc, argv, &i);
-        code = value ? pretrain_option(c, name, value) : 2;
-    }
-    return code;
-}
+static const cli_option pretrain_rows[] = {
+    CLI_FILE("FILE", NULL, pretrain_call, file, NULL, .what = "an experiment file",
+             .needed = true),
+    CLI_TEXT("--only", "LABEL", pretrain_call, only,
+             "of this run (the first that has pre-training)"),
+    CLI_MEMBER("--probe", "DATA", pretrain_call, probe, eg_dataset_family,
+               "what a linear layer learns of this data set from its features, and from those "
+               "of the network as it was drawn"),
+    CLI_SETTINGS(pretrain_call, settings, "change a setting: pretrain.images=100000"),
+    CLI_DATA_DIR(pretrain_call, data_dir),
+    CLI_ISA,
+    CLI_FLAG("--quiet", pretrain_call, quiet, "show no progress"),
+    CLI_END,
+};
 
 /* The first run of a label that has pre-training, in place of *out; else its last. A
  * label may stand for a sweep, whose runs mostly share what is learned before them. */
@@ -72,7 +45,7 @@ static eg_status pretrain_of_label(const pretrain_call *c, const eg_experiment_f
 {
     eg_experiments runs;
     size_t i = 0;
-    EG_TRY(eg_experiment_file_sweep(file, label, c->settings.n, c->settings.pairs, &runs));
+    EG_TRY(eg_experiment_file_sweep(file, label, c->settings.n, c->settings.list, &runs));
     while (i + 1 < runs.n && !eg_experiment_pretrains(runs.list[i]))
         i++;
     eg_experiment_free(*out);
@@ -117,20 +90,19 @@ static eg_status pretrain_carry_out(const pretrain_call *c, const eg_experiment 
     if (!c->probe)
         return EG_OK;
     fflush(stdout);
-    EG_TRY(eg_pretrain_probe(e, &how, &encoder, c->probe, &probe));
-    printf("\na linear layer on its features, %s: %lld + %lld images, %lld classes\n",
-           c->probe->component.name, (long long)probe.n_train, (long long)probe.n_test,
-           (long long)probe.classes);
+    EG_TRY(eg_pretrain_probe(e, &how, &encoder, eg_dataset_find(c->probe), &probe));
+    printf("\na linear layer on its features, %s: %lld + %lld images, %lld classes\n", c->probe,
+           (long long)probe.n_train, (long long)probe.n_test, (long long)probe.classes);
     printf("pre-trained                 %6.2f %%\n", 100 * probe.pretrained);
     printf("as it was drawn             %6.2f %%\n", 100 * probe.drawn);
     return EG_OK;
 }
 
-int eg_verb_pretrain(int argc, char **argv)
+static int pretrain_run(int argc, char **argv)
 {
     pretrain_call c = {0};
     eg_experiment *e = NULL;
-    int code = pretrain_parse(argc, argv, &c);
+    int code = cli_parse(&eg_verb_pretrain, argc, argv, &c);
     if (code)
         return code;
     eg_status s = pretrain_resolve(&c, &e);
@@ -144,3 +116,13 @@ int eg_verb_pretrain(int argc, char **argv)
     eg_experiment_free(e);
     return s == EG_OK ? 0 : eg_cli_failed();
 }
+
+const eg_verb eg_verb_pretrain = {
+    .name = "pretrain",
+    .run = pretrain_run,
+    .usage = "FILE [options]",
+    .help = "have a file's network learn from fractals, which its runs start from",
+    .details = "The encoder is kept in ENGRAM_CACHE, else ~/.cache/engram, where runs find it; "
+               "one that finds none makes it.",
+    .options = pretrain_rows,
+};

@@ -126,7 +126,7 @@ static int ranks_join(const runner_options *o, const int64_t order[EG_ORDER])
     char folder[512];
     bool stopped;
     const eg_run_how how = {.seed = (uint64_t)order[3],
-                            .workers = o->workers,
+                            .workers = (int)o->workers,
                             .out = o->out,
                             .data_dir = o->data_dir,
                             .folder = source->file ? NULL : source->path,

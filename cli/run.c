@@ -23,7 +23,25 @@ static int run_all(runner_options *o, runner_folders *folders)
     return code;
 }
 
-int eg_verb_run(int argc, char **argv)
+static int run_run(int argc, char **argv)
 {
-    return runner_verb(&(runner_options){.verb = "run", .out = "runs"}, argc, argv, run_all);
+    return runner_verb(&eg_verb_run, &(runner_options){.out = "runs"}, argc, argv, run_all);
 }
+
+static const cli_option run_rows[] = {
+    CLI_ALSO(runner_rows),
+    CLI_ALSO(runner_transport_rows),
+    CLI_ALSO(runner_resume_rows),
+    CLI_END,
+};
+
+const eg_verb eg_verb_run = {
+    .name = "run",
+    .run = run_run,
+    .usage = "FILE|NAME [options]\n"
+             "--resume RUN",
+    .help = "run every method of an experiment file",
+    .details = "NAME is a file's name in experiments/, without .yaml, or an installed one's. "
+               "`engram list settings` and `engram list methods` show what a file can set.",
+    .options = run_rows,
+};

@@ -69,7 +69,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e,
 {
     screen shown = run_screen(o, e, chosen->seed);
     eg_run_how how = *chosen;
-    how.workers = o->workers, how.out = o->out, how.data_dir = o->data_dir;
+    how.workers = (int)o->workers, how.out = o->out, how.data_dir = o->data_dir;
     how.transport = o->transport, how.listen = o->listen, how.force = o->force,
     how.sheets = o->sheets;
     how.progress = run_show, how.moment = run_show_moment,
@@ -155,10 +155,10 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
         return code ? code : runner_add(folders, path);
     }
     for (size_t i = 0; i < source->n_runs; i++)
-        for (size_t k = 0; k < o->n_seeds && code == 0; k++) {
-            code = runner_one(o, source->runs[i], o->seeds[k], folders, NULL);
+        for (size_t k = 0; k < o->seeds.n && code == 0; k++) {
+            code = runner_one(o, source->runs[i], o->seeds.list[k], folders, NULL);
             if (code == 0 &&
-                eg_experiment_folder(source->runs[i], o->out, o->seeds[k], path) != EG_OK)
+                eg_experiment_folder(source->runs[i], o->out, o->seeds.list[k], path) != EG_OK)
                 code = eg_cli_failed();
             if (code == 0)
                 code = runner_add(folders, path);
@@ -166,14 +166,15 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
     return code;
 }
 
-int runner_verb(runner_options *o, int argc, char **argv,
+int runner_verb(const eg_verb *verb, runner_options *o, int argc, char **argv,
                 int (*all)(runner_options *o, runner_folders *folders))
 {
     runner_folders folders = {0};
     int code = ranks_open(argc, argv);
     if (code)
         return code;
-    code = runner_parse(argc, argv, o);
+    o->verb = verb->name;
+    code = runner_parse(verb, argc, argv, o);
     if (code == 0)
         code = runner_check(o);
     if (code == 0)
@@ -245,13 +246,13 @@ static eg_status run_figures(const runner_options *o, eg_published **out, size_t
     return EG_OK;
 }
 
-/* A share of the runs may lack the row that its others are held against; it is carried out for
- * the table of all all the same. */
+/* A share of the runs may lack the row that its others are held against. Its runs are carried
+ * out without differences: they still count in the table over all shares. */
 static void run_drop_reference(const runner_options *o, const runner_folders *folders,
                                eg_compare_how *how)
 {
     const char *const *paths = (const char *const *)folders->paths;
-    if (!o->n_shares || !(how->against || how->without) ||
+    if (!o->share.n || !(how->against || how->without) ||
         eg_compare_foresee(how, paths, folders->n, NULL, 0) != EG_EINVAL)
         return;
     fprintf(stderr, "engram: no differences: %s in this share\n", eg_error());

@@ -21,21 +21,26 @@ typedef struct runner_source {
     uint64_t seed; /* of a run folder that is resumed */
 } runner_source;
 
+/* The k-th of n shares of all runs, from 1; zeroed: all of them. */
+typedef struct runner_share {
+    size_t k, n;
+} runner_share;
+
 typedef struct runner_options {
     const char *verb;
-    runner_source sources[RUNNER_MAX];
+    cli_texts words;                   /* the files and folders as they were given */
+    runner_source sources[RUNNER_MAX]; /* what they are */
     size_t n_sources;
-    const char *only[RUNNER_MAX]; /* labels; none: every run */
-    size_t n_only;
+    cli_texts only; /* labels; none: every run */
     const char *out, *data_dir, *tensorboard;
-    eg_cli_settings settings;
-    uint64_t *seeds; /* [n_seeds], none twice */
-    size_t n_seeds;
+    cli_texts settings;
+    cli_ranges seeds;
     bool seeded; /* a seed was given */
-    int workers;
-    int jobs;               /* compare's: runs side by side; 0: one after the other */
-    size_t share, n_shares; /* compare's: which of so many shares, from 1; 0: all */
-    bool beside; /* others do the same beside this process: runs are its own, no bar */
+    bool mpi;
+    int64_t workers;
+    int64_t jobs;       /* compare's: runs side by side; 0: one after the other */
+    runner_share share; /* compare's */
+    bool beside;        /* others do the same beside this process: runs are its own, no bar */
     bool resume, force, quiet, json;
     const char *transport;   /* NULL: the usual one */
     const eg_listen *listen; /* serve's: how devices reach it */
@@ -53,12 +58,16 @@ typedef struct runner_folders {
     double since; /* eg_seconds() when the first of these began */
 } runner_folders;
 
+/* Rows of all these verbs; of those that choose a transport; of those that make new runs. */
+extern const cli_option runner_rows[], runner_transport_rows[], runner_resume_rows[];
+
 /* A verb from its words to its exit code: what is asked for is checked, then `all` is called,
- * or, on a rank that follows, what rank 0 orders is done. */
-int runner_verb(runner_options *o, int argc, char **argv,
+ * or, on a rank that follows, what rank 0 orders is done. The struct that the verb's table
+ * fills begins with *o. */
+int runner_verb(const eg_verb *verb, runner_options *o, int argc, char **argv,
                 int (*all)(runner_options *o, runner_folders *folders));
 /* 0, or the exit code after saying what is wrong. */
-int runner_parse(int argc, char **argv, runner_options *o);
+int runner_parse(const eg_verb *verb, int argc, char **argv, runner_options *o);
 /* Reads every file, run and setting, each once, so that a mistake shows before anything trains.
  */
 int runner_check(runner_options *o);

@@ -20,14 +20,14 @@ static bool check_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Whether --only wants a run by its label or by that of its sweep; found: [n_only], those that
- * are there. */
+/* Whether --only wants a run by its label or by that of its sweep; found: one for each --only,
+ * those that are there. */
 static bool check_wants(const runner_options *o, const char *label, const char *sweep,
                         bool *found)
 {
-    bool wanted = o->n_only == 0;
-    for (size_t k = 0; k < o->n_only; k++)
-        if (strcmp(o->only[k], label) == 0 || strcmp(o->only[k], sweep) == 0)
+    bool wanted = o->only.n == 0;
+    for (size_t k = 0; k < o->only.n; k++)
+        if (strcmp(o->only.list[k], label) == 0 || strcmp(o->only.list[k], sweep) == 0)
             wanted = found[k] = true;
     return wanted;
 }
@@ -36,10 +36,11 @@ static bool check_wants(const runner_options *o, const char *label, const char *
 static bool check_may_want(const runner_options *o, const char *sweep)
 {
     size_t n = strlen(sweep);
-    for (size_t k = 0; k < o->n_only; k++)
-        if (strncmp(o->only[k], sweep, n) == 0 && (!o->only[k][n] || o->only[k][n] == ' '))
+    for (size_t k = 0; k < o->only.n; k++)
+        if (strncmp(o->only.list[k], sweep, n) == 0 &&
+            (!o->only.list[k][n] || o->only.list[k][n] == ' '))
             return true;
-    return o->n_only == 0;
+    return o->only.n == 0;
 }
 
 /* Without --resume no run may be there yet. */
@@ -47,9 +48,9 @@ static eg_status check_is_new(const runner_options *o, const char *file, const e
 {
     if (o->reuse || o->resume || ranks_follows())
         return EG_OK;
-    for (size_t k = 0; k < o->n_seeds; k++) {
+    for (size_t k = 0; k < o->seeds.n; k++) {
         char folder[512];
-        EG_TRY(eg_experiment_folder(e, o->out, o->seeds[k], folder));
+        EG_TRY(eg_experiment_folder(e, o->out, o->seeds.list[k], folder));
         if (access(folder, F_OK) == 0)
             return eg_fail(EG_EINVAL,
                            "%s: is there already; --resume finishes what was stopped and "
@@ -93,7 +94,7 @@ static int check_label(const runner_options *o, runner_source *source, const cha
 {
     eg_experiments runs;
     eg_status s =
-        eg_experiment_file_sweep(source->file, label, o->settings.n, o->settings.pairs, &runs);
+        eg_experiment_file_sweep(source->file, label, o->settings.n, o->settings.list, &runs);
     if (s != EG_OK)
         return check_refused(o, source, label, s);
     int code = 0;
@@ -124,7 +125,7 @@ static int check_folder(const runner_options *o, runner_source *source)
     if (!o->resume)
         return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run",
                             source->path);
-    if (o->settings.n || o->n_only || o->seeded)
+    if (o->settings.n || o->only.n || o->seeded)
         return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
     if (!(source->runs = calloc(1, sizeof *source->runs))) {
         eg_fail(EG_ENOMEM, "no memory for a run");
@@ -213,7 +214,7 @@ static int check_published(const runner_options *o)
     return some ? 0
                 : eg_cli_usage(o->verb, "--published: no run of %s%s has published figures",
                                o->n_sources == 1 ? o->sources[0].path : "these files",
-                               o->n_only ? " that is wanted" : "");
+                               o->only.n ? " that is wanted" : "");
 }
 
 /* What the table wants must be there once the runs are, or they would be made for nothing. */
@@ -261,7 +262,7 @@ static int check_choice(const runner_options *o)
         files |= !check_is_folder(o->sources[i].path);
     const char *option = o->settings.n ? "--set"
                          : o->seeded   ? "--seeds"
-                         : o->n_only   ? "--only"
+                         : o->only.n   ? "--only"
                                        : NULL;
     if (files || !o->reuse || !option)
         return 0;
@@ -281,9 +282,9 @@ int runner_check(runner_options *o)
         else
             code = o->reuse ? check_read(&o->sources[i]) : check_folder(o, &o->sources[i]);
     }
-    for (size_t k = 0; k < o->n_only && code == 0; k++)
+    for (size_t k = 0; k < o->only.n && code == 0; k++)
         if (!found[k])
-            code = check_no_run(o, o->only[k]);
+            code = check_no_run(o, o->only.list[k]);
     return code == 0 ? check_table(o) : code;
 }
 
@@ -295,5 +296,5 @@ void runner_options_free(runner_options *o)
         free(s->runs);
         eg_experiment_file_free(s->file);
     }
-    free(o->seeds);
+    cli_ranges_free(&o->seeds);
 }

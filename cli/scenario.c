@@ -14,8 +14,8 @@ enum { SCENARIO_MAX_SOURCES = 64 };
 
 typedef struct scenario_options {
     const char *job, *file, *out;
-    const char *only;         /* the experiment's run; NULL: its first */
-    eg_cli_settings settings; /* of an experiment */
+    const char *only;   /* the experiment's run; NULL: its first */
+    cli_texts settings; /* of an experiment */
     uint64_t seed;
     bool real; /* labels from the data's own files, not from published counts */
 } scenario_options;
@@ -78,7 +78,7 @@ static eg_status scenario_open_run(scenario_case *c, const scenario_options *o,
 {
     eg_experiment *e;
     eg_status s =
-        eg_experiment_file_resolve(file, o->only, o->settings.n, o->settings.pairs, &e);
+        eg_experiment_file_resolve(file, o->only, o->settings.n, o->settings.list, &e);
     c->unresolved = s != EG_OK;
     EG_TRY(s);
     snprintf(c->run, sizeof c->run, "%s", eg_experiment_label(e));
@@ -209,51 +209,38 @@ static int scenario_run(const scenario_options *o)
     return status == EG_OK ? 0 : eg_cli_failed();
 }
 
-static int scenario_parse(int argc, char **argv, scenario_options *o)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *value;
-        if (strcmp(argv[i], "--out") == 0) {
-            if (!(o->out = eg_cli_value("scenario", argc, argv, &i)))
-                return 2;
-        } else if (strcmp(argv[i], "--seed") == 0) {
-            if (!(value = eg_cli_value("scenario", argc, argv, &i)) ||
-                eg_cli_seed("scenario", value, &o->seed) != 0)
-                return 2;
-        } else if (strcmp(argv[i], "--only") == 0) {
-            if (!(o->only = eg_cli_value("scenario", argc, argv, &i)))
-                return 2;
-        } else if (strcmp(argv[i], "--set") == 0) {
-            if (!(value = eg_cli_value("scenario", argc, argv, &i)) ||
-                eg_cli_add_setting("scenario", &o->settings, value) != 0)
-                return 2;
-        } else if (strcmp(argv[i], "--real") == 0) {
-            o->real = true;
-        } else if (argv[i][0] == '-') {
-            return eg_cli_usage("scenario", "there is no option '%s'", argv[i]);
-        } else if (!o->job) {
-            o->job = argv[i];
-        } else if (!o->file) {
-            o->file = argv[i];
-        } else {
-            return eg_cli_usage("scenario", "'%s' is one argument too many", argv[i]);
-        }
-    }
-    if (!o->job || (strcmp(o->job, "check") != 0 && strcmp(o->job, "show") != 0 &&
-                    strcmp(o->job, "digest") != 0))
-        return eg_cli_usage("scenario", "say check, show or digest");
-    if (!o->file)
-        return eg_cli_usage("scenario", "%s needs a file", o->job);
-    if (o->out && strcmp(o->job, "show") != 0)
-        return eg_cli_usage("scenario", "--out belongs to show");
-    return 0;
-}
+static const cli_option scenario_rows[] = {
+    CLI_JOB("check", scenario_options, job,
+            "prove that every sample is held at most once, and that tests never train"),
+    CLI_JOB("show", scenario_options, job, "who is at which task when, in the terminal"),
+    CLI_JOB("digest", scenario_options, job, "a fingerprint of the split"),
+    CLI_FILE("FILE", NULL, scenario_options, file, NULL, .what = "a file", .needed = true),
+    CLI_TITLE("Options:"),
+    CLI_TEXT("--only", "LABEL", scenario_options, only,
+             "of an experiment: this run's (the first one's)"),
+    CLI_SETTINGS(scenario_options, settings,
+                 "of an experiment: change a setting: scenario.partition.alpha=0.1"),
+    CLI_SEED("--seed", "N", scenario_options, seed, "of the split (0)"),
+    CLI_FLAG("--real", scenario_options, real,
+             "labels from the data, not the published counts"),
+    CLI_FILE("--out", "FILE.svg", scenario_options, out, "of show: a picture too",
+             .with = "show"),
+    CLI_END,
+};
 
-int eg_verb_scenario(int argc, char **argv)
+static int scenario_verb(int argc, char **argv)
 {
     scenario_options o = {0};
-    int code = scenario_parse(argc, argv, &o);
-    if (code != 0 || !o.job || !o.file)
-        return 2;
-    return scenario_run(&o);
+    int wrong = cli_parse(&eg_verb_scenario, argc, argv, &o);
+    return wrong ? wrong : scenario_run(&o);
 }
+
+const eg_verb eg_verb_scenario = {
+    .name = "scenario",
+    .run = scenario_verb,
+    .usage = "check|show|digest FILE [options]",
+    .help = "prove, show or fingerprint who sees what when",
+    .details =
+        "FILE describes a scenario alone or is an experiment, whose settings then apply.",
+    .options = scenario_rows,
+};

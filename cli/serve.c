@@ -6,94 +6,31 @@
 #include "stop.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* What is serve's own; the rest is run's. */
-static eg_listen serve_how = {.address = "127.0.0.1:8443", .keys = "engram-keys.txt"};
+typedef struct serve_options {
+    runner_options run;
+    eg_listen how;
+} serve_options;
 
 static void serve_ready(void *context, const char *url)
 {
-    const runner_options *o = context;
-    if (o->json)
+    const serve_options *o = context;
+    if (o->run.json)
         printf("{\"event\":\"listening\",\"url\":\"%s\"}\n", url);
     else
-        printf("listening on %s; the keys of devices are in %s\n", url, serve_how.keys);
+        printf("listening on %s; the keys of devices are in %s\n", url, o->how.keys);
     fflush(stdout); /* a script waits for this line */
 }
 
 static bool serve_waits(void *context, int64_t there, int64_t wanted)
 {
-    const runner_options *o = context;
+    const serve_options *o = context;
     static int64_t said = -1;
-    if (!o->quiet && !o->json && there != said)
+    if (!o->run.quiet && !o->run.json && there != said)
         printf("%lld of %lld devices are there\n", (long long)there, (long long)wanted);
     fflush(stdout);
     said = there;
     return !stop_asked();
-}
-
-static bool serve_seconds(const char *value, double *out)
-{
-    char *end;
-    *out = strtod(value, &end);
-    return end > value && !*end && *out >= 0.1 && *out <= 1e7;
-}
-
-/* Sets an option of serve's own. 0, or the exit code. */
-static int serve_value(const char *name, const char *value)
-{
-    const struct {
-        const char *name;
-        const char **to;
-    } texts[] = {{"--listen", &serve_how.address},
-                 {"--cert", &serve_how.certificate},
-                 {"--cert-key", &serve_how.secret},
-                 {"--keys", &serve_how.keys}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(texts[i].name, name) == 0) {
-            *texts[i].to = value;
-            return 0;
-        }
-    bool patience = strcmp(name, "--patience") == 0, deadline = strcmp(name, "--deadline") == 0;
-    if (patience || deadline)
-        return serve_seconds(value, patience ? &serve_how.patience : &serve_how.deadline)
-                   ? 0
-                   : eg_cli_usage("serve", "%s: '%s' is no number of seconds from 0.1 to 1e7",
-                                  name, value);
-    char *end;
-    long long n = strtoll(value, &end, 10);
-    if (n < 1 || n > 100000000 || *end)
-        return eg_cli_usage("serve", "--at-least: '%s' is no number of devices from 1 on",
-                            value);
-    serve_how.at_least = n;
-    return 0;
-}
-
-/* Takes serve's own options out of argv; 0, or the exit code. */
-static int serve_parse(int *argc, char **argv)
-{
-    static const char *const values[] = {"--listen",   "--cert",     "--cert-key", "--keys",
-                                         "--at-least", "--patience", "--deadline"};
-    int kept = 1;
-    for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], "--own-data") == 0) {
-            serve_how.own_data = true;
-        } else if (strcmp(argv[i], "--mixed") == 0) {
-            serve_how.mixed = true;
-        } else if (eg_cli_knows(argv[i], sizeof values / sizeof *values, values)) {
-            const char *name = argv[i], *value = eg_cli_value("serve", *argc, argv, &i);
-            int wrong = value ? serve_value(name, value) : 2;
-            if (wrong)
-                return wrong;
-        } else {
-            argv[kept++] = argv[i];
-        }
-    }
-    *argc = kept;
-    if (!serve_how.certificate != !serve_how.secret)
-        return eg_cli_usage("serve", "--cert and --cert-key belong together");
-    return 0;
 }
 
 static int serve_all(runner_options *o, runner_folders *folders)
@@ -101,14 +38,13 @@ static int serve_all(runner_options *o, runner_folders *folders)
     size_t n_runs = 0;
     for (size_t i = 0; i < o->n_sources; i++)
         n_runs += o->sources[i].n_runs;
-    if (n_runs * o->n_seeds != 1)
+    if (n_runs * o->seeds.n != 1)
         return eg_cli_usage("serve",
                             "one run is served at a time, not %zu: --only LABEL and "
                             "--seed N choose it",
-                            n_runs * o->n_seeds);
-    if (o->transport)
-        return eg_cli_usage("serve", "devices come over the network: there is no other "
-                                     "transport");
+                            n_runs * o->seeds.n);
+    if (!o->listen->certificate != !o->listen->secret)
+        return eg_cli_usage("serve", "--cert and --cert-key belong together");
     int code = runner_run(o, &o->sources[0], folders);
     if (code == 0)
         code = runner_export(o, folders);
@@ -119,14 +55,49 @@ static int serve_all(runner_options *o, runner_folders *folders)
     return code;
 }
 
-int eg_verb_serve(int argc, char **argv)
+static const cli_option serve_rows[] = {
+    CLI_TITLE("Where devices find it, and who may join:"),
+    CLI_TEXT("--listen", "ADDRESS", serve_options, how.address, "host:port (127.0.0.1:8443)"),
+    CLI_FILE("--cert", "FILE.pem", serve_options, how.certificate,
+             "TLS: the server's certificate; without one only this machine can reach it"),
+    CLI_FILE("--cert-key", "FILE.pem", serve_options, how.secret, "the certificate's key"),
+    CLI_FILE("--keys", "FILE", serve_options, how.keys,
+             "a secret word per device (engram-keys.txt); made if it is missing"),
+    CLI_INT("--at-least", "N", serve_options, how.at_least, 1, 100000000,
+            "devices that must be there before the first round (all)", .what = "devices"),
+    CLI_REAL("--patience", "S", serve_options, how.patience, 0.1, 1e7,
+             "seconds without a word after which a device is gone (60)", .what = "seconds"),
+    CLI_REAL("--deadline", "S", serve_options, how.deadline, 0.1, 1e7,
+             "seconds that a round waits for slow devices (any number)", .what = "seconds"),
+    CLI_FLAG("--own-data", serve_options, how.own_data,
+             "devices train on data of their own; the server's are for tests"),
+    CLI_FLAG("--mixed", serve_options, how.mixed,
+             "take devices of other versions and CPUs, though bits may differ"),
+    CLI_TITLE("As of `run`:"),
+    CLI_ALSO(runner_rows),
+    CLI_ALSO(runner_resume_rows),
+    CLI_END,
+};
+
+static int serve_run(int argc, char **argv)
 {
-    runner_options o = {.verb = "serve", .out = "runs", .listen = &serve_how};
-    int wrong = serve_parse(&argc, argv);
-    if (wrong)
-        return wrong;
-    serve_how.ready = serve_ready;
-    serve_how.waits = serve_waits;
-    serve_how.context = &o;
-    return runner_verb(&o, argc, argv, serve_all);
+    serve_options o = {.run = {.out = "runs", .listen = &o.how},
+                       .how = {.address = "127.0.0.1:8443",
+                               .keys = "engram-keys.txt",
+                               .ready = serve_ready,
+                               .waits = serve_waits,
+                               .context = &o}};
+    return runner_verb(&eg_verb_serve, &o.run, argc, argv, serve_all);
 }
+
+const eg_verb eg_verb_serve = {
+    .name = "serve",
+    .run = serve_run,
+    .usage = "FILE|NAME --only LABEL [options]\n"
+             "--resume RUN [options]",
+    .help = "be the server of one run, whose clients are devices",
+    .details = "Devices join with `engram join` and keep their data and their state to "
+               "themselves; docs/devices.md says how to set it up. The result is that of "
+               "`engram run` as long as no device is lost.",
+    .options = serve_rows,
+};

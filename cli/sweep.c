@@ -47,11 +47,11 @@ static size_t sweep_list(const runner_options *o, sweep_item *out)
             out[n].path = s->path;
         n += !s->file;
         for (size_t i = 0; i < s->n_runs; i++)
-            for (size_t k = 0; k < o->n_seeds; k++) {
-                if (o->n_shares && number++ % o->n_shares != o->share - 1)
+            for (size_t k = 0; k < o->seeds.n; k++) {
+                if (o->share.n && number++ % o->share.n != o->share.k - 1)
                     continue;
                 if (out)
-                    out[n] = (sweep_item){.e = s->runs[i], .seed = o->seeds[k]};
+                    out[n] = (sweep_item){.e = s->runs[i], .seed = o->seeds.list[k]};
                 n++;
             }
     }
@@ -161,10 +161,10 @@ static int sweep_jobs(sweep *s, size_t n_missing)
     pid_t jobs[64];
     runner_options o = *s->o;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int n = (size_t)o.jobs < n_missing ? o.jobs : (int)n_missing, started = 0, code = 0;
+    int n = (size_t)o.jobs < n_missing ? (int)o.jobs : (int)n_missing, started = 0, code = 0;
     o.beside = true;
     if (!o.workers)
-        o.workers = cores > n ? (int)cores / n : 1;
+        o.workers = cores > n ? cores / n : 1;
     s->folders->since = eg_seconds();
     fflush(stdout);
     for (; started < n && code == 0; started++) {

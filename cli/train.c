@@ -3,19 +3,18 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "train.h"
-#include "cli.h"
 
+#include <engram/generator.h>
 #include <engram/optim.h>
 #include <engram/trainer.h>
 #include <engram/transform.h>
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TRAIN_MODEL "cnn-small" /* when none is asked for */
 
-enum { TRAIN_BATCH = 32, TRAIN_SEED = 1 };
+enum { TRAIN_BATCH = 32, TRAIN_SEED = 1, TRAIN_EPOCHS = 3 };
 
 /* What is learned from what. */
 typedef struct train_set {
@@ -26,10 +25,8 @@ typedef struct train_set {
 } train_set;
 
 typedef struct train_job {
-    const char *model, *options, *lr;
+    const char *model, *options, *lr; /* options NULL: the usual ones */
     int64_t epochs;
-    bool told;              /* how many epochs */
-    char sets[EG_CLI_SETS]; /* the options, when they were given */
 } train_job;
 
 static void train_fill(const train_set *d, const eg_table *t, const int64_t *rows,
@@ -84,7 +81,7 @@ static eg_status train_epochs(train_set *d, eg_trainer *t, const eg_net *net,
         EG_TRY(train_epoch(d, t, (uint32_t)e));
         double seconds = eg_seconds() - start;
         EG_TRY(eg_trainer_test(t, &tests, &accuracy));
-        printf("  epoch %lld: %.2f %%, %.1f s, %.0f characters a second\n", (long long)e,
+        printf("  epoch %lld: %.2f %%, %.1f s, %.0f characters per second\n", (long long)e,
                100 * accuracy, seconds, (double)d->train.n / seconds);
         fflush(stdout);
     }
@@ -137,44 +134,45 @@ static eg_status train_load(train_set *d)
     return EG_OK;
 }
 
-static int train_parse(int argc, char **argv, train_job *job)
-{
-    static const char *const known[] = {"--model", "--epochs", "--lr", "--set"};
-    static const char *const drawers[] = {"--data",  "--class", "--size",
-                                          "--steps", "--seed",  "--data-dir",
-                                          "--sheet", "--out",   "--quiet"};
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i];
-        if (eg_cli_knows(name, sizeof drawers / sizeof *drawers, drawers))
-            return eg_cli_usage("train", "%s belongs to --generator", name);
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("train", "there is no option '%s'", name);
-        const char *value = eg_cli_value("train", argc, argv, &i);
-        if (!value)
-            return 2;
-        char *end = NULL;
-        if (strcmp(name, "--model") == 0) {
-            job->model = value;
-        } else if (strcmp(name, "--set") == 0) {
-            if (!eg_cli_add_set("train", job->sets, value))
-                return 2;
-            job->options = job->sets;
-        } else if (strcmp(name, "--lr") == 0) {
-            job->lr = value;
-        } else if ((job->epochs = strtoll(value, &end, 10)) < 1 || *end || job->epochs > 1000) {
-            return eg_cli_usage("train", "'%s' is no number of epochs", value);
-        } else {
-            job->told = true;
-        }
-    }
-    return 0;
-}
+#define TRAIN_DRAWS .with = "--generator"
+#define TRAIN_SORTS .without = "--generator"
+
+static const cli_option train_rows[] = {
+    CLI_TEXTS("--set", "'K=V ...'", train_call, settings, 64,
+              "options of the network or of the generator"),
+    CLI_TITLE("A network that tells characters apart:"),
+    CLI_MEMBER("--model", "NAME", train_call, model, eg_model_family,
+               "`engram list models` has them", TRAIN_SORTS),
+    CLI_INT("--epochs", "N", train_call, epochs, 1, 1000, "passes over the data (3)",
+            .what = "epochs", TRAIN_SORTS),
+    CLI_TEXT("--lr", "X", train_call, lr, "step size (0.01)", TRAIN_SORTS),
+    CLI_TITLE("One that draws:"),
+    CLI_MEMBER("--generator", "NAME", train_call, generator, eg_generator_family,
+               "`engram list generators` has them"),
+    CLI_MEMBER("--data", "NAME", train_call, data, eg_dataset_family,
+               "the images it learns from (glyphs)", TRAIN_DRAWS),
+    CLI_INT("--class", "K", train_call, only, 0, INT32_MAX,
+            "those of one class (all: together, unless it is told the class)", TRAIN_DRAWS),
+    CLI_INT("--size", "N", train_call, side, 1, 4096, "scale images to N x N", TRAIN_DRAWS),
+    CLI_INT("--steps", "N", train_call, steps, 1, 1000000000, "training steps (600)",
+            .what = "steps", TRAIN_DRAWS),
+    CLI_SEED("--seed", "N", train_call, seed, "random seed (0)", TRAIN_DRAWS),
+    CLI_FOLDER("--data-dir", "DIR", train_call, data_dir,
+               "where data sets are (else ENGRAM_DATA, else ~/.local/share/engram)",
+               TRAIN_DRAWS),
+    CLI_FILE("--sheet", "FILE.png", train_call, sheet, "drawings at the end, as a picture",
+             TRAIN_DRAWS),
+    CLI_FILE("--out", "FILE", train_call, out,
+             "the generator as safetensors, for `engram generate`", TRAIN_DRAWS),
+    CLI_FLAG("--quiet", train_call, quiet, "show no progress", TRAIN_DRAWS),
+    CLI_END,
+};
 
 /* A network or step size that cannot be shows before another network has learned. */
-static eg_status train_check(const train_job *job)
+static eg_status train_check(const train_call *call)
 {
-    const eg_net_spec spec = {.model = job->model ? job->model : TRAIN_MODEL,
-                              .options = job->options,
+    const eg_net_spec spec = {.model = call->model ? call->model : TRAIN_MODEL,
+                              .options = *call->sets ? call->sets : NULL,
                               .channels = 1,
                               .height = 28,
                               .width = 28,
@@ -185,36 +183,43 @@ static eg_status train_check(const train_job *job)
     if (s == EG_OK)
         s = eg_optimizer_new("sgd", 1, &optimizer);
     if (s == EG_OK)
-        s = eg_optimizer_set(optimizer, "lr", job->lr);
+        s = eg_optimizer_set(optimizer, "lr", call->lr);
     eg_optimizer_free(optimizer);
     eg_net_free(net);
     return s;
 }
 
-int eg_verb_train(int argc, char **argv)
+/* The network that was asked for; without a model a linear one first, and cnn-small. */
+static eg_status train_networks(const train_call *call, train_set *d)
 {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--generator") == 0)
-            return train_generator(argc, argv);
-    train_job asked = {.lr = "0.01", .epochs = 3};
-    int wrong = train_parse(argc, argv, &asked);
-    if (wrong)
-        return wrong;
+    const char *options = *call->sets ? call->sets : NULL;
+    train_job asked = {.model = call->model ? call->model : TRAIN_MODEL,
+                       .options = options,
+                       .lr = call->lr,
+                       .epochs = call->epochs ? call->epochs : TRAIN_EPOCHS};
     const train_job linear = {.model = "mlp",
                               .options = "depth=0",
-                              .lr = asked.lr,
-                              .epochs = asked.told ? asked.epochs : 1};
+                              .lr = call->lr,
+                              .epochs = call->epochs ? call->epochs : 1};
+    EG_TRY(train_load(d));
+    if (!call->model)
+        EG_TRY(train_train(d, &linear));
+    return train_train(d, &asked);
+}
+
+static int train_run(int argc, char **argv)
+{
+    train_call call = {.lr = "0.01", .data = "glyphs", .steps = 600, .only = -1};
     train_set d = {0};
-    eg_status s = train_check(&asked);
+    int wrong = cli_parse(&eg_verb_train, argc, argv, &call);
+    if (wrong || !eg_cli_join_sets("train", &call.settings, call.sets))
+        return 2;
+    if (call.generator)
+        return train_generator(&call);
+    eg_status s = train_check(&call);
     if (s != EG_OK)
         return eg_cli_refused("train", s);
-    s = train_load(&d);
-    if (s == EG_OK && !asked.model) {
-        s = train_train(&d, &linear);
-        asked.model = TRAIN_MODEL;
-    }
-    if (s == EG_OK)
-        s = train_train(&d, &asked);
+    s = train_networks(&call, &d);
     eg_recipe_free(d.recipe);
     eg_table_fini(&d.train);
     eg_table_fini(&d.test);
@@ -222,3 +227,14 @@ int eg_verb_train(int argc, char **argv)
     free(d.rows);
     return s == EG_OK ? 0 : eg_cli_failed();
 }
+
+const eg_verb eg_verb_train = {
+    .name = "train",
+    .run = train_run,
+    .usage = "[options]\n"
+             "--generator NAME [--data NAME] [options]",
+    .help = "train one network on generated characters, or one that draws",
+    .details = "Without a model: a linear one, for one pass unless --epochs is given, and "
+               "cnn-small.",
+    .options = train_rows,
+};

@@ -5,96 +5,34 @@
 #include "screen.h"
 #include "train.h"
 
-#include "cli.h"
-
 #include <engram/gallery.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Steps between two looks at the bar: a new pass over the images begins there. */
 enum { TRAIN_CHUNK = 25, TRAIN_ROWS = 10, TRAIN_SQUARE = 64 };
 
 typedef struct train_drawing {
-    const char *kind, *data, *out, *sheet;
-    char sets[EG_CLI_SETS];
+    const train_call *call;
     drawing_source source;
-    int64_t steps;
-    bool quiet;
 } train_drawing;
 
-static int train_number(const char *name, const char *text, int64_t least, int64_t most,
-                        int64_t *out)
+/* Options that cannot be show before the images are read. */
+static eg_status train_drawing_check(const train_call *call)
 {
-    char *end;
-    *out = strtoll(text, &end, 10);
-    if (*text && !*end && *out >= least && *out <= most)
-        return 0;
-    return eg_cli_usage("train", "%s: '%s' is no number from %lld to %lld", name, text,
-                        (long long)least, (long long)most);
-}
-
-static int train_drawing_option(train_drawing *d, const char *name, const char *value)
-{
-    if (strcmp(name, "--set") == 0)
-        return eg_cli_add_set("train", d->sets, value) ? 0 : 2;
-    if (strcmp(name, "--class") == 0)
-        return train_number(name, value, 0, INT32_MAX, &d->source.only);
-    if (strcmp(name, "--steps") == 0)
-        return train_number(name, value, 1, 1000000000, &d->steps);
-    if (strcmp(name, "--size") == 0)
-        return train_number(name, value, 1, 4096, &d->source.side);
-    if (strcmp(name, "--seed") == 0)
-        return eg_cli_seed("train", value, &d->source.from.seed);
-    const struct {
-        const char *name, **to;
-    } words[] = {{"--generator", &d->kind},
-                 {"--data", &d->data},
-                 {"--out", &d->out},
-                 {"--sheet", &d->sheet},
-                 {"--data-dir", &d->source.from.dir}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(name, words[i].name) == 0)
-            *words[i].to = value;
-    return 0;
-}
-
-/* Options that cannot be show before the images are read. 0, or the exit code. */
-static int train_drawing_check(const train_drawing *d, const eg_component *kind)
-{
+    const eg_generator_kind *kind = eg_generator_find(call->generator);
     void *options = NULL;
-    eg_status s = eg_component_new(kind, &options);
+    if (!kind)
+        return EG_ENOENT;
+    eg_status s = eg_component_new(&kind->component, &options);
     if (s == EG_OK)
-        s = eg_blame(eg_opts_set_text(kind->opts, options, d->sets), "%s", kind->name);
+        s = eg_blame(eg_opts_set_text(kind->component.opts, options, call->sets), "%s",
+                     kind->component.name);
     free(options);
-    return s == EG_OK ? 0 : eg_cli_refused("train", s);
-}
-
-static int train_drawing_parse(int argc, char **argv, train_drawing *d)
-{
-    static const char *const known[] = {"--generator", "--data", "--class", "--steps",
-                                        "--set",       "--size", "--seed",  "--data-dir",
-                                        "--out",       "--sheet"};
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i];
-        if (strcmp(name, "--quiet") == 0) {
-            d->quiet = true;
-            continue;
-        }
-        if (!eg_cli_knows(name, sizeof known / sizeof *known, known))
-            return eg_cli_usage("train", "there is no option '%s' with --generator", name);
-        const char *value = eg_cli_value("train", argc, argv, &i);
-        int wrong = value ? train_drawing_option(d, name, value) : 2;
-        if (wrong)
-            return wrong;
-    }
-    const eg_generator_kind *kind = eg_generator_find(d->kind);
-    if (!kind || !(d->source.set = eg_dataset_find(d->data)))
-        return eg_cli_refused("train", EG_ENOENT);
-    return train_drawing_check(d, &kind->component);
+    return s;
 }
 
 static eg_status train_drawing_steps(const train_drawing *d, eg_generator *m,
@@ -102,23 +40,24 @@ static eg_status train_drawing_steps(const train_drawing *d, eg_generator *m,
 {
     const eg_images on = {images->n, images->x, images->labels};
     eg_rng rng = eg_rng_at(d->source.from.seed, 0, 0, EG_FOR_NOISE);
-    screen show = {.form = d->quiet                ? SCREEN_QUIET
+    screen show = {.form = d->call->quiet          ? SCREEN_QUIET
                            : isatty(STDOUT_FILENO) ? SCREEN_BAR
                                                    : SCREEN_LINES,
                    .label = m->kind->component.name,
                    .seed = d->source.from.seed};
     double start = eg_seconds(), losses[EG_MAX_LEARNERS] = {0};
-    for (int64_t done = 0; done < d->steps;) {
-        int64_t steps = d->steps - done < TRAIN_CHUNK ? d->steps - done : TRAIN_CHUNK;
+    for (int64_t done = 0; done < d->call->steps;) {
+        int64_t steps =
+            d->call->steps - done < TRAIN_CHUNK ? d->call->steps - done : TRAIN_CHUNK;
         EG_TRY(eg_generator_train(m, &on, steps, &rng, losses));
         done += steps;
         screen_progress(&show, &(eg_progress){.round = done,
-                                              .n_rounds = d->steps,
+                                              .n_rounds = d->call->steps,
                                               .loss = losses[m->n_learners - 1],
                                               .accuracy = -1,
                                               .seconds = eg_seconds() - start});
     }
-    for (size_t i = 0; i < m->n_learners && !d->quiet; i++)
+    for (size_t i = 0; i < m->n_learners && !d->call->quiet; i++)
         printf("%s: %lld parameters, loss %.4f at the end\n", m->names[i],
                (long long)eg_params_count(m->learners[i]->table), losses[i]);
     return EG_OK;
@@ -134,7 +73,7 @@ static eg_status train_drawing_sheet(const train_drawing *d, eg_generator *m)
     for (int64_t k = 0; k < rows && s == EG_OK; k++)
         s = eg_sheet_draw(&sheet, m, k, each ? k : d->source.only, d->source.from.seed);
     if (s == EG_OK)
-        s = eg_sheet_save(&sheet, d->sheet);
+        s = eg_sheet_save(&sheet, d->call->sheet);
     eg_sheet_fini(&sheet);
     return s;
 }
@@ -143,11 +82,11 @@ static eg_status train_drawing_file(const train_drawing *d, const eg_generator *
 {
     char label[24], steps[24];
     snprintf(label, sizeof label, "%" PRId64, d->source.only);
-    snprintf(steps, sizeof steps, "%" PRId64, d->steps);
+    snprintf(steps, sizeof steps, "%" PRId64, d->call->steps);
     const eg_stored_note notes[] = {
         {"data", d->source.set->component.name}, {"steps", steps}, {"class", label}};
     eg_gallery *g;
-    EG_TRY(eg_gallery_new(d->out, &g));
+    EG_TRY(eg_gallery_new(d->call->out, &g));
     eg_status s = eg_gallery_add(g, m, (eg_drawer){.client = -1, .label = -1});
     if (s == EG_OK) /* the class comes last: it may be left out */
         s = eg_gallery_save(g, notes, d->source.only >= 0 ? 3 : 2);
@@ -159,15 +98,15 @@ static eg_status train_drawing_all(const train_drawing *d, drawing_images *image
                                    eg_generator **m)
 {
     EG_TRY(drawing_load(&d->source, images));
-    const eg_generator_spec spec = {.kind = d->kind,
-                                    .options = d->sets,
+    const eg_generator_spec spec = {.kind = d->call->generator,
+                                    .options = d->call->sets,
                                     .channels = images->channels,
                                     .height = images->height,
                                     .width = images->width,
                                     .classes = images->classes};
     EG_TRY(eg_generator_new(&spec, m));
     eg_generator_init(*m, d->source.from.seed);
-    if (!d->quiet) {
+    if (!d->call->quiet) {
         printf("%s: %lld images of %lldx%lldx%lld", d->source.set->component.name,
                (long long)images->n, (long long)images->channels, (long long)images->height,
                (long long)images->width);
@@ -179,22 +118,26 @@ static eg_status train_drawing_all(const train_drawing *d, drawing_images *image
                    (*m)->kind->component.name);
     }
     EG_TRY(train_drawing_steps(d, *m, images));
-    if (d->out) /* first: what was learned is worth more than its picture */
+    if (d->call->out) /* first: what was learned is worth more than its picture */
         EG_TRY(train_drawing_file(d, *m));
-    return d->sheet ? train_drawing_sheet(d, *m) : EG_OK;
+    return d->call->sheet ? train_drawing_sheet(d, *m) : EG_OK;
 }
 
-int train_generator(int argc, char **argv)
+int train_generator(const train_call *call)
 {
-    train_drawing d = {.data = "glyphs", .steps = 600, .source.only = -1};
+    train_drawing d = {.call = call,
+                       .source = {.set = eg_dataset_find(call->data),
+                                  .from = {.dir = call->data_dir, .seed = call->seed},
+                                  .side = call->side,
+                                  .only = call->only}};
     drawing_images images = {0};
     eg_generator *m = NULL;
-    int wrong = train_drawing_parse(argc, argv, &d);
-    if (wrong)
-        return wrong;
-    eg_status s = eg_cli_check_output(d.out);
+    eg_status s = train_drawing_check(call);
+    if (s != EG_OK)
+        return eg_cli_refused("train", s);
+    s = eg_cli_check_output(call->out);
     if (s == EG_OK)
-        s = eg_cli_check_output(d.sheet);
+        s = eg_cli_check_output(call->sheet);
     if (s == EG_OK)
         s = train_drawing_all(&d, &images, &m);
     eg_generator_free(m);

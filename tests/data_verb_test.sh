@@ -40,17 +40,17 @@ touch .local/share/engram/mnist/train-images-idx3-ubyte
 expect 0 "10 classes, 60,000 + 10,000; $folder/.local/share/engram/mnist" list
 mkdir -p other/usps && touch other/usps/x
 expect 0 "7,291 + 2,007; $folder/other/usps" list --data-dir "$folder/other"
-expect 2 "list has no option '--seed'" list --seed 3
+expect 2 "--seed belongs to check or show" list --seed 3
 expect 2 "--data-dir needs a value" list --data-dir
 expect 0 "channels   mean 0." check glyphs --set train=50 --set test=10
 expect 2 "there is no data set 'nothing'; there are blobs" show nothing
 expect 1 "/none/x.png" show blobs --out /none/x.png
-expect 2 "what to do is missing"
-expect 2 "there is no 'dance'" dance
+expect 2 "one of these is needed: list, check, show"
+expect 2 "'dance' is none of list, check, show" dance
 expect 2 "the name of a data set is missing" check
 expect 2 "--set wants KEY=VALUE, not 'dim'" check blobs --set dim
 expect 2 "blobs: dim: 0 is outside" check blobs --set dim=0
-expect 2 "'-1' is no seed, a whole number from 0 to 9223372036854775807" check blobs --seed -1
+expect 2 "--seed: '-1' is no seed, a whole number from 0 to 9223372036854775807" check blobs --seed -1
 expect 2 "there is no option '--loud'" check blobs --loud
 expect 2 "one data set at a time: 'blobs' or 'glyphs'" check blobs glyphs
 expect 2 "--out needs a value" show blobs --out

@@ -72,8 +72,8 @@ for n in $(by_class --set scenario.resplit=true); do
     [ "$n" -gt 250 ] && [ "$n" -le 400 ] || fail "by class, dealt anew: $n"
 done
 
-says 2 "say check, show or digest"
-says 2 "check needs a file" check
+says 2 "one of these is needed: check, show, digest"
+says 2 "a file is needed" check
 says 2 "'x' is no seed" check $files/fedspace-100.yaml --seed x
 says 2 "--out belongs to show" check $files/fedspace-100.yaml --out x.svg
 says 1 "No such file" check /nowhere.yaml
