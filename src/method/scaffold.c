@@ -51,7 +51,7 @@ static eg_status scaffold_answer(void *self, eg_client *c, int exchange, eg_bund
 {
     const scaffold_client *s = self;
     float *change, *next = c->grad; /* which nobody needs any more */
-    float scale = (float)(1 / ((double)c->n_batches * c->lr));
+    float scale = c->n_batches ? (float)(1 / ((double)c->n_batches * c->lr)) : 0;
     (void)exchange;
     EG_TRY(eg_bundle_room(to, "scaffold.change", eg_dims((int64_t)c->n_params), &change));
     for (size_t i = 0; i < c->n_params; i++) {
