@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "report/runs/fixture_events.h"
-#include "run/log/seal.h"
+#include "run/log/events.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-/* run_folder.c - a run's folder: made whole, opened again, appended to.
+/* run_folder.c - a run's folder: made whole, opened again, and the events written into it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "run/log/run_folder.h"
@@ -6,6 +6,8 @@
 #include "io/disk.h"
 #include "io/file.h"
 #include "run/log/events.h"
+
+#include <engram/log.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -276,4 +278,116 @@ eg_status eg_run_folder_append(eg_run_folder *f, const char *line, size_t n)
         f->seal = seal;
     free(whole);
     return status;
+}
+
+eg_status eg_run_file(const char *folder, const char *name, char out[EG_RUN_PATH])
+{
+    int n = snprintf(out, EG_RUN_PATH, "%s/%s", folder, name);
+    return n > 0 && n < EG_RUN_PATH
+               ? EG_OK
+               : eg_fail(EG_EINVAL, "the path '%.200s...' is too long", folder);
+}
+
+eg_status eg_run_sheet(const char *folder, int64_t round, char out[EG_RUN_PATH])
+{
+    char name[64];
+    snprintf(name, sizeof name, EG_RUN_SHEETS "/round-%06lld.png", (long long)round);
+    return eg_run_file(folder, name, out);
+}
+
+bool eg_run_is_finished(const char *folder)
+{
+    char summary[EG_RUN_PATH];
+    return eg_run_file(folder, EG_RUN_SUMMARY, summary) == EG_OK && access(summary, F_OK) == 0;
+}
+
+static eg_status run_event_fill(eg_json *object, const eg_event_kind *kind, void *event)
+{
+    eg_fields f = {.to = object};
+    EG_TRY(eg_json_set(object, "event", eg_json_of_text(kind->name)));
+    return kind->fields(&f, event);
+}
+
+/* The event is only read; it is not const because the same walk reads and writes. */
+static eg_status run_event_write(eg_run_folder *f, const eg_event_kind *kind, void *event)
+{
+    char *line = NULL;
+    size_t n;
+    eg_json *object = eg_json_object();
+    eg_status status = object ? run_event_fill(object, kind, event) : EG_ENOMEM;
+    if (status == EG_OK)
+        status = eg_json_print(object, 0, &line, &n);
+    if (status == EG_OK)
+        status = eg_run_folder_append(f, line, n);
+    free(line);
+    eg_json_free(object);
+    return eg_blame(status, "event '%s'", kind->name);
+}
+
+eg_status eg_run_write_start(eg_run_folder *f, const eg_start_event *e)
+{
+    eg_start_event event = *e;
+    event.version = eg_version();
+    event.commit = eg_commit();
+    return run_event_write(f, &eg_event_start, &event);
+}
+
+eg_status eg_run_write_round(eg_run_folder *f, const eg_round_event *e)
+{
+    eg_round_event event = *e;
+    return run_event_write(f, &eg_event_round, &event);
+}
+
+eg_status eg_run_write_eval(eg_run_folder *f, const eg_eval_event *e)
+{
+    eg_eval_event event = *e;
+    return run_event_write(f, &eg_event_eval, &event);
+}
+
+eg_status eg_run_write_confusion(eg_run_folder *f, const eg_confusion_event *e)
+{
+    eg_confusion_event event = *e;
+    return run_event_write(f, &eg_event_confusion, &event);
+}
+
+eg_status eg_run_write_sheet(eg_run_folder *f, const eg_sheet_event *e)
+{
+    eg_sheet_event event = *e;
+    return run_event_write(f, &eg_event_sheet, &event);
+}
+
+eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const char *name,
+                            double value)
+{
+    return run_event_write(f, &eg_event_note, &(eg_note_event){round, who, name, value});
+}
+
+eg_status eg_run_write_left_out(eg_run_folder *f, int64_t round, int64_t client,
+                                const char *why)
+{
+    return run_event_write(f, &eg_event_left_out, &(eg_loss_event){round, client, why});
+}
+
+eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why)
+{
+    return run_event_write(f, &eg_event_skipped, &(eg_loss_event){round, -1, why});
+}
+
+eg_status eg_run_write_stop(eg_run_folder *f, const eg_stop_event *e)
+{
+    eg_stop_event event = *e;
+    return run_event_write(f, &eg_event_stop, &event);
+}
+
+eg_status eg_run_write_forced(eg_run_folder *f, int64_t round, const char *why)
+{
+    return run_event_write(f, &eg_event_forced, &(eg_forced_event){round, why});
+}
+
+eg_status eg_run_write_end(eg_run_folder *f, const eg_end_event *e)
+{
+    eg_end_event event = *e;
+    event.version = eg_version();
+    event.commit = eg_commit();
+    return run_event_write(f, &eg_event_end, &event);
 }

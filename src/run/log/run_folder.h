@@ -41,7 +41,7 @@ eg_status eg_run_folder_file(const eg_run_folder *f, const char *name, char **ou
  * given to eg_run_folder_open. */
 eg_status eg_run_folder_sync(eg_run_folder *f, int64_t *position);
 
-/* Appends a line, a JSON object, which gets its checksum (log/seal.h) and its end here. */
+/* Appends a line, a JSON object, which gets its checksum (eg_seal_line) and its end here. */
 eg_status eg_run_folder_append(eg_run_folder *f, const char *line, size_t n);
 
 /* Append events. The program's version is added to the start and to the end: a run may be ended
