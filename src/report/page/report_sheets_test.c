@@ -18,16 +18,20 @@ enum { TASKS = 2, CLASSES = 10, CELL = 18 };
 static void write_start(eg_run_folder *f, int64_t rounds)
 {
     static const char *const method[] = {"fedcil"};
-    assert_ok(eg_run_write_start(f, &(eg_start_event){.name = "drawings",
-                                                      .label = "fedcil",
-                                                      .method = method,
-                                                      .n_method = 1,
-                                                      .clients = 4,
-                                                      .tasks = TASKS,
-                                                      .rounds = rounds,
-                                                      .classes = CLASSES,
-                                                      .isa = "avx2",
-                                                      .config_sha256 = "x"}));
+    assert_ok(
+        eg_run_write_start(f, &(eg_start_event){.name = "drawings",
+                                                .label = "fedcil",
+                                                .method = method,
+                                                .n_method = 1,
+                                                .clients = 4,
+                                                .tasks = TASKS,
+                                                .rounds = rounds,
+                                                .classes = CLASSES,
+                                                .isa = "avx2",
+                                                .config_sha256 = "x",
+                                                .labels = "1",
+                                                .pixels = "2",
+                                                .learned = (const int64_t[TASKS]){1, 2}}));
 }
 
 /* The server's test after a task. */

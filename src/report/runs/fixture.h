@@ -5,12 +5,12 @@
 #define EG_REPORT_FIXTURE_H
 
 #include "files.h"
+#include "sealed.h"
 
 #include "base/base.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "report/runs/fixture_events.h"
-#include "run/log/events.h"
 
 #include <inttypes.h>
 
@@ -48,24 +48,10 @@ static inline void fixture_seal(const char *path)
 {
     unsigned char *text;
     size_t n;
-    eg_seal seal = {0};
     assert_ok(eg_file_read(path, (size_t)1 << 30, &text, &n));
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    for (const char *line = (char *)text, *end; *line; line = end + 1) {
-        if (!(end = strchr(line, '\n'))) {
-            fputs(line, f);
-            break;
-        }
-        size_t length = (size_t)(end - line);
-        char *whole = malloc(length + EG_SEAL_SIZE);
-        assert_non_null(whole);
-        memcpy(whole, line, length);
-        length = eg_seal_line(&seal, whole, length);
-        fprintf(f, "%.*s\n", (int)length, whole);
-        free(whole);
-    }
-    assert_int_equal(fclose(f), 0);
+    char *whole = sealed((char *)text, n, &n);
+    assert_ok(eg_file_write(path, &(eg_bytes){whole, n}, 1));
+    free(whole);
     free(text);
 }
 
@@ -83,9 +69,14 @@ static inline void fixture_write(const fixture *s, const char *folder)
     fprintf(f,
             "{\"event\":\"start\",\"name\":%s,\"label\":%s,\"seed\":%" PRId64
             ",\"method\":[%s],\"clients\":%" PRId64 ",\"tasks\":%" PRId64 ",\"rounds\":%" PRId64
-            ",\"classes\":%" PRId64 ",\"isa\":\"avx2\",\"config_sha256\":\"cd34%s\"}\n",
+            ",\"classes\":%" PRId64 ",\"isa\":\"avx2\",\"config_sha256\":\"cd34%s\","
+            "\"version\":\"0\",\"commit\":\"\",\"labels_sum\":\"1\",\"pixels_sum\":\"2\","
+            "\"learned\":[",
             name, label, s->seed, s->method ? s->method : "\"er\",\"fed-a-gem\"", s->clients,
             s->tasks, rounds, s->classes > 10 ? s->classes : 10, s->lr ? s->lr : "");
+    for (int64_t k = 1; k <= s->tasks; k++)
+        fprintf(f, "%s%" PRId64, k > 1 ? "," : "", k);
+    fputs("]}\n", f);
     free(name);
     free(label);
     fixture_evals(f, s, 0);
@@ -99,12 +90,14 @@ static inline void fixture_write(const fixture *s, const char *folder)
                 s->stop);
     fputs(s->unfinished ? "{\"event\":\"rou"
                         : "{\"event\":\"end\",\"seconds\":12.5,\"peak_rss_bytes\":48234496,"
+                          "\"train_seconds\":8.5,\"phase_seconds\":0.5,"
+                          "\"part_seconds\":{\"er\":0.5,\"fed-a-gem\":2.5},"
                           "\"server_seconds\":{\"er\":0.25,\"fed-a-gem\":1.25},"
-                          "\"flops_clients\":1250000000000,\"flops_server\":48000000}\n",
+                          "\"flops_clients\":1250000000000,\"flops_server\":48000000,"
+                          "\"version\":\"0\",\"commit\":\"\"}\n",
           f);
     assert_int_equal(fclose(f), 0);
-    if (!s->bare)
-        fixture_seal(path);
+    fixture_seal(path);
     fixture_settings(s, folder);
     if (!s->unfinished)
         files_write(folder, "summary.json", "{}\n", 3);

@@ -27,7 +27,6 @@ typedef struct fixture {
     bool perfect;      /* what was learned is known without a mistake */
     bool diverged;     /* no round has a loss */
     bool unfinished;
-    bool bare; /* lines have no checksums, as an older program wrote them */
 } fixture;
 
 /* A repeatable fraction. */

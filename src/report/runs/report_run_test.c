@@ -103,7 +103,10 @@ static void test_page_and_summary_agree_on_personal_models(void **state)
                                                       .tasks = 3,
                                                       .rounds = 3,
                                                       .isa = "avx2",
-                                                      .config_sha256 = "x"}));
+                                                      .config_sha256 = "x",
+                                                      .labels = "1",
+                                                      .pixels = "2",
+                                                      .learned = (const int64_t[]){1, 2, 3}}));
     for (int64_t p = 0; p < 3; p++)
         for (int64_t c = 0; c < 2; c++)
             assert_ok(eg_run_write_eval(f, &(eg_eval_event){.round = p + 1,

@@ -263,29 +263,6 @@ static void test_scaled_runs_say_so_beside_a_paper(void **state)
     free(text);
 }
 
-static void test_logs_without_checksums_are_said(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        fixture_write(&(fixture){.name = "demo",
-                                 .label = "er",
-                                 .seed = i,
-                                 .tasks = 2,
-                                 .rounds_per_task = 2,
-                                 .clients = 3,
-                                 .chosen = 3,
-                                 .bare = i == 1},
-                      dirs[i]);
-    char *text;
-    const eg_compare_how how = {.form = EG_COMPARE_TEXT};
-    assert_ok(eg_compare_print(dirs, 2, NULL, 0, &how, &text));
-    assert_non_null(strstr(text, "1 of 2 logs, of an older program, has no checksums"));
-    free(text);
-    assert_ok(eg_compare_print(dirs, 1, NULL, 0, &how, &text));
-    assert_null(strstr(text, "checksums"));
-    free(text);
-}
-
 static void test_what_cannot_be_compared_is_said(void **state)
 {
     (void)state;
@@ -321,7 +298,6 @@ int main(void)
         TEST(test_rows_are_sorted_best_first),
         TEST(test_narrow_terminals_show_what_matters_most),
         TEST(test_scaled_runs_say_so_beside_a_paper),
-        TEST(test_logs_without_checksums_are_said),
         TEST(test_what_cannot_be_compared_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,22 +271,6 @@ static eg_status table_scale_note(eg_groups *g, const eg_grid *t, const char **o
     return *out ? EG_OK : EG_ENOMEM;
 }
 
-/* How many logs have no checksums, so that damage to them would not show. */
-static eg_status table_bare_note(eg_groups *g, const char **out)
-{
-    size_t bare = 0;
-    for (size_t i = 0; i < g->n_runs; i++)
-        bare += g->runs[i]->log->seal.bare;
-    *out = NULL;
-    if (bare == 0)
-        return EG_OK;
-    *out = eg_arena_text(&g->arena,
-                         "%zu of %zu logs, of an older program, %s no checksums: damage to "
-                         "them would not show",
-                         bare, g->n_runs, bare == 1 ? "has" : "have");
-    return *out ? EG_OK : EG_ENOMEM;
-}
-
 /* How many runs are not what an unbroken one would be, to the bit. */
 static eg_status table_forced_note(eg_groups *g, const char **out)
 {
@@ -312,8 +296,6 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
         return EG_ENOMEM;
     EG_TRY(table_scale_note(g, t, &notes[0]));
     *n = notes[0] != NULL;
-    EG_TRY(table_bare_note(g, &notes[*n]));
-    *n += notes[*n] != NULL;
     EG_TRY(table_forced_note(g, &notes[*n]));
     *n += notes[*n] != NULL;
     if (t->against.words && !(notes[(*n)++] = eg_against_note(&g->arena, &t->against)))

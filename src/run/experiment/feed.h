@@ -79,7 +79,7 @@ eg_status eg_start_fill(const eg_start_opts *o, const eg_net *net, uint64_t seed
 typedef struct eg_fingerprint {
     char labels[17]; /* checksum of labels and owners of all samples, 16 hexadecimal digits */
     char pixels[17]; /* of shapes and values */
-    const char *isa, *version, *commit; /* "" where it is not known, as in logs of old */
+    const char *isa, *version, *commit; /* "": it is not known */
 } eg_fingerprint;
 
 /* That of this program with these data. One pass over the tables, 2 GB a second. */

@@ -82,12 +82,10 @@ static eg_status field_take_real(const eg_json *v, const char *key, double *x)
 static eg_status field_real(eg_fields *f, const char *key, double *x)
 {
     const eg_json *v;
-    if (f->to) {
-        f->optional = false;
+    if (f->to)
         return eg_json_set(f->to, key, field_number(*x));
-    }
     EG_TRY(field_find(f, key, &v));
-    return v ? field_take_real(v, key, x) : EG_OK;
+    return field_take_real(v, key, x);
 }
 
 static eg_status field_bool(eg_fields *f, const char *key, bool *x)
@@ -289,13 +287,9 @@ static eg_status field_reals(eg_fields *f, const char *key, const char *const **
 {
     const eg_json *v, *value;
     const char *name = NULL;
-    if (f->to) {
-        f->optional = false;
+    if (f->to)
         return field_put_reals(f, key, *names, *x, *n);
-    }
     EG_TRY(field_find(f, key, &v));
-    if (!v)
-        return EG_OK;
     if (eg_json_kind_of(v) != EG_JSON_OBJECT)
         return eg_fail(EG_EFORMAT, "%s: wants an object, not %s", key,
                        eg_json_kind_text(eg_json_kind_of(v)));
@@ -329,18 +323,8 @@ static int64_t event_last_client(const eg_fields *f)
 
 static eg_status event_program(eg_fields *f, const char **version, const char **commit)
 {
-    if (!f->to)
-        *version = *commit = ""; /* logs of older programs do not say */
-    EG_TRY(field_text(field_optional(f), "version", version));
-    return field_text(field_optional(f), "commit", commit);
-}
-
-static eg_status event_data(eg_fields *f, eg_start_event *e)
-{
-    if (!f->to)
-        e->labels = e->pixels = ""; /* likewise */
-    EG_TRY(field_text(field_optional(f), "labels_sum", &e->labels));
-    return field_text(field_optional(f), "pixels_sum", &e->pixels);
+    EG_TRY(field_text(f, "version", version));
+    return field_text(f, "commit", commit);
 }
 
 static eg_status event_start(eg_fields *f, void *event)
@@ -358,8 +342,9 @@ static eg_status event_start(eg_fields *f, void *event)
     EG_TRY(field_text(f, "config_sha256", &e->config_sha256));
     EG_TRY(field_text(field_optional(f), "encoder_sha256", &e->encoder_sha256));
     EG_TRY(event_program(f, &e->version, &e->commit));
-    EG_TRY(event_data(f, e));
-    return field_ints(field_optional(f), "learned", 1, event_most, &e->learned, e->tasks);
+    EG_TRY(field_text(f, "labels_sum", &e->labels));
+    EG_TRY(field_text(f, "pixels_sum", &e->pixels));
+    return field_ints(f, "learned", 1, event_most, &e->learned, e->tasks);
 }
 
 static eg_status event_round(eg_fields *f, void *event)
@@ -498,25 +483,14 @@ static eg_status event_forced(eg_fields *f, void *event)
 static eg_status event_end(eg_fields *f, void *event)
 {
     eg_end_event *e = event;
-    if (!f->to) { /* older programs did not measure them */
-        e->train_seconds = e->phase_seconds = NAN;
-        e->flops_clients = e->flops_server = -1;
-    }
     EG_TRY(field_real(f, "seconds", &e->seconds));
     EG_TRY(field_int(f, "peak_rss_bytes", 0, event_most, &e->peak_rss_bytes));
-    EG_TRY(field_real(field_optional(f), "train_seconds", &e->train_seconds));
-    EG_TRY(field_real(field_optional(f), "phase_seconds", &e->phase_seconds));
-    EG_TRY(field_reals(field_optional(f), "part_seconds", &e->parts, &e->part_seconds,
-                       &e->n_parts));
-    if (!f->to || e->server_seconds)
-        EG_TRY(field_reals(field_optional(f), "server_seconds", &e->parts, &e->server_seconds,
-                           &e->n_parts));
-    if (!f->to || e->flops_clients >= 0) {
-        EG_TRY(
-            field_int(field_optional(f), "flops_clients", 0, EG_MOST_FLOPS, &e->flops_clients));
-        EG_TRY(
-            field_int(field_optional(f), "flops_server", 0, EG_MOST_FLOPS, &e->flops_server));
-    }
+    EG_TRY(field_real(f, "train_seconds", &e->train_seconds));
+    EG_TRY(field_real(f, "phase_seconds", &e->phase_seconds));
+    EG_TRY(field_reals(f, "part_seconds", &e->parts, &e->part_seconds, &e->n_parts));
+    EG_TRY(field_reals(f, "server_seconds", &e->parts, &e->server_seconds, &e->n_parts));
+    EG_TRY(field_int(f, "flops_clients", 0, EG_MOST_FLOPS, &e->flops_clients));
+    EG_TRY(field_int(f, "flops_server", 0, EG_MOST_FLOPS, &e->flops_server));
     return event_program(f, &e->version, &e->commit);
 }
 

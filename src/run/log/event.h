@@ -27,11 +27,9 @@ typedef struct eg_start_event {
     const char *isa, *config_sha256;
     const char *encoder_sha256; /* of what the network was pre-trained to; NULL, and not
                                  * written: it was not */
-    const int64_t *learned; /* [tasks], the period (from 1) in which each task comes first; or
-                             * NULL, for task j in period j + 1: then it is not written. As
-                             * read it is always there. */
-    const char *version, *commit; /* of the program that writes; "" in logs of older ones */
-    const char *labels, *pixels;  /* checksums of the data as it is used; likewise */
+    const int64_t *learned; /* [tasks], the period (from 1) in which each task comes first */
+    const char *version, *commit; /* of the program that writes; of no repository: "" */
+    const char *labels, *pixels;  /* checksums of the data as it is used */
 } eg_start_event;
 
 typedef struct eg_round_event {
@@ -113,10 +111,10 @@ typedef struct eg_end_event {
     double phase_seconds; /* of work in second exchanges */
     const char *const *parts;
     const double *part_seconds;   /* [n_parts]: of train_seconds, within the part's own hooks */
-    const double *server_seconds; /* [n_parts]: within its hooks on the server; or NULL */
+    const double *server_seconds; /* [n_parts]: within its hooks on the server */
     size_t n_parts;
     /* Multiplications and additions, by the definition, of the plans that ran in clients'
-     * turns, and in hooks on the server; below 0: not counted, and not written. */
+     * turns, and in hooks on the server. */
     int64_t flops_clients, flops_server;
     const char *version, *commit; /* of the program that ended it, as in the start event */
 } eg_end_event;

@@ -22,15 +22,13 @@ enum { EG_SEAL_SIZE = sizeof ",\"sum\":\"0123456789abcdef\"" - 1 };
 /* A zeroed one stands before the first line. */
 typedef struct eg_seal {
     uint64_t sum;
-    size_t lines;
-    bool bare; /* the lines so far have no sums */
 } eg_seal;
 
-/* Adds its seal to a line of n bytes that ends in '}'; there is room for EG_SEAL_SIZE more. In
- * a bare log nothing is added. Returns the new length. */
+/* Adds its seal to a line of n bytes that ends in '}'; there is room for EG_SEAL_SIZE more.
+ * Returns the new length. */
 size_t eg_seal_line(eg_seal *s, char *line, size_t n);
 
-/* EG_EFORMAT: the line's sum is not that of the line, or a line has none where others do. */
+/* EG_EFORMAT: the line's sum is not that of the line, or it has none. */
 eg_status eg_seal_check(eg_seal *s, const char *line, size_t n);
 
 /* In the order of the file, kind by kind. */
@@ -52,7 +50,7 @@ typedef struct eg_events {
     eg_arena arena;
 } eg_events;
 
-/* Reads the events in a run's folder and compares their checksums, if they have any. Of an
+/* Reads the events in a run's folder and compares their checksums. Of an
  * unfinished run, a last line without an end is left out, for the run may be writing it; that
  * of a finished one must be the end event. EG_ENOENT: there are none; EG_EFORMAT, naming the
  * line. Free with eg_events_free. */

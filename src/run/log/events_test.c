@@ -1,17 +1,21 @@
 /* events_test.c - events read back, and the records they make.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "sealed.h"
 #include "test.h"
-
-#include "run/log/events.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #define RUN                                                                                    \
     "{\"event\":\"start\",\"name\":\"n\",\"label\":\"l\",\"seed\":1,\"method\":[\"er\"],"      \
-    "\"rounds\":9,\"classes\":4,\"isa\":\"avx2\",\"config_sha256\":\"x\","
-#define START RUN "\"clients\":3,\"tasks\":2}\n"
+    "\"rounds\":9,\"classes\":4,\"isa\":\"avx2\",\"config_sha256\":\"x\","                     \
+    "\"version\":\"0.1\",\"commit\":\"\",\"labels_sum\":\"1\",\"pixels_sum\":\"2\","
+#define START RUN "\"clients\":3,\"tasks\":2,\"learned\":[1,2]}\n"
+#define END                                                                                    \
+    "{\"event\":\"end\",\"seconds\":1,\"peak_rss_bytes\":8,\"train_seconds\":0.5,"             \
+    "\"phase_seconds\":null,\"part_seconds\":{},\"server_seconds\":{},\"flops_clients\":3,"    \
+    "\"flops_server\":4,\"version\":\"0.1\",\"commit\":\"\"}\n"
 #define EVAL(round, who, end, full, acc, n)                                                    \
     "{\"event\":\"eval\",\"round\":" round ",\"who\":" who ",\"task_end\":" end                \
     ",\"full\":" full ",\"accuracy\":" acc ",\"accuracy_task_il\":null,\"n\":" n "}\n"
@@ -25,26 +29,34 @@
 #define SHEET(round, who, classes)                                                             \
     "{\"event\":\"sheet\",\"round\":" round ",\"who\":" who ",\"classes\":" classes "}\n"
 
+/* Reads a log, each line of which gets its checksum first. */
+static eg_status parse(const char *text, bool whole, eg_events **out)
+{
+    size_t n;
+    char *log = sealed(text, strlen(text), &n);
+    eg_status s = eg_events_parse("log", log, n, whole, out);
+    free(log);
+    return s;
+}
+
 static eg_events *events(const char *text)
 {
     eg_events *e;
-    assert_ok(eg_events_parse("log", text, strlen(text), false, &e));
+    assert_ok(parse(text, false, &e));
     return e;
 }
 
 static void test_events_are_read_by_kind(void **state)
 {
     (void)state;
-    eg_events *e = events(
-        START ROUND("1") "{\"event\":\"note\",\"round\":1,\"who\":\"server\","
-                         "\"name\":\"drift\",\"value\":0.25,\"more\":1}\n"
-                         "{\"event\":\"left_out\",\"round\":2,\"client\":2,"
-                         "\"why\":\"late\"}\n" ROUND(
-                             "2") "{\"event\":\"end\",\"seconds\":1,\"peak_rss_bytes\":8}\n"
-                                  "{\"event\":\"half");
+    eg_events *e =
+        events(START ROUND("1") "{\"event\":\"note\",\"round\":1,\"who\":\"server\","
+                                "\"name\":\"drift\",\"value\":0.25,\"more\":1}\n"
+                                "{\"event\":\"left_out\",\"round\":2,\"client\":2,"
+                                "\"why\":\"late\"}\n" ROUND("2") END "{\"event\":\"half");
     assert_string_equal(e->start.method[0], "er");
-    assert_string_equal(e->start.version, ""); /* an older program's */
-    assert_int_equal(e->start.learned[1], 2);  /* as it is without the key */
+    assert_string_equal(e->start.version, "0.1");
+    assert_int_equal(e->start.learned[1], 2);
     assert_int_equal(e->n_round, 2);
     assert_int_equal(e->round[1].n_clients, 2);
     assert_int_equal(e->round[1].clients[0], 2);
@@ -56,8 +68,9 @@ static void test_events_are_read_by_kind(void **state)
     assert_int_equal(e->n_loss, 1);
     assert_string_equal(e->loss[0].why, "late");
     assert_true(e->ended);
-    assert_true(isnan(e->end.train_seconds));
-    assert_int_equal(e->end.flops_clients, -1);
+    assert_near(e->end.train_seconds, 0.5, 0);
+    assert_true(isnan(e->end.phase_seconds));
+    assert_int_equal(e->end.flops_clients, 3);
     eg_events_free(e);
 }
 
@@ -152,12 +165,11 @@ static const struct {
     const char *lines, *says;
 } wrong[] = {
     {"{\"event\"", "log:2: line 1, column"},
-    {"[]", "log:2: an event is an object, not an array"},
-    {"{}", "log:2: 'event' is missing"},
+    {"{\"more\":1}", "log:2: 'event' is missing"},
     {"{\"event\":\"dance\"}", "log:2: there is no event 'dance'"},
     {"{\"event\":\"start\"}", "log:2: start: a second start event"},
-    {"{\"event\":\"end\",\"seconds\":1,\"peak_rss_bytes\":1}\n" ROUND("1"),
-     "log:3: a round event after the end"},
+    {END ROUND("1"), "log:3: a round event after the end"},
+    {"{\"event\":\"end\",\"seconds\":1}", "log:2: end: 'peak_rss_bytes' is missing"},
     {"{\"event\":\"round\",\"round\":1}", "round: 'clients' is missing"},
     {"{\"event\":\"round\",\"round\":1,\"clients\":[3]}", "clients: 3 is outside [0, 2]"},
     {"{\"event\":\"round\",\"round\":1,\"clients\":[1],\"samples\":1,\"loss\":\"x\"}",
@@ -200,7 +212,7 @@ static const struct {
 static void assert_refused(const char *text, const char *says)
 {
     eg_events *e;
-    assert_int_equal(eg_events_parse("log", text, strlen(text), false, &e), EG_EFORMAT);
+    assert_int_equal(parse(text, false, &e), EG_EFORMAT);
     assert_null(e);
     if (!strstr(eg_error(), says))
         fail_msg("'%s' does not say '%s'", eg_error(), says);
@@ -217,13 +229,14 @@ static void test_malformed_events_are_one_clear_sentence(void **state)
         assert_refused(text, wrong[i].says);
     }
     assert_refused("", "log:1: there is no start event");
-    assert_refused("{\"event\":\"end\"}\n", "log:1: a end event before the start event");
+    assert_refused(END, "log:1: a end event before the start event");
     assert_refused(RUN "\"clients\":3,\"tasks\":0}\n", "tasks: 0 is outside [1, 1000000]");
     assert_refused(RUN "\"clients\":3,\"tasks\":2,\"learned\":[1,0]}\n",
                    "learned: 0 is outside [1, ");
     static const char half[] = START "{\"event\":\"rou";
-    assert_fails(eg_events_parse("log", half, sizeof half - 1, true, &e), EG_EFORMAT,
-                 "log:2: the line has no end");
+    assert_fails(eg_events_parse("log", START, sizeof START - 1, true, &e), EG_EFORMAT,
+                 "log:1: the line has no checksum");
+    assert_fails(parse(half, true, &e), EG_EFORMAT, "log:2: the line has no end");
 }
 
 int main(void)

@@ -38,20 +38,14 @@ eg_summary eg_summary_find(const char *name)
     return (eg_summary)i;
 }
 
-/* NaN where older programs did not count. */
-static double summary_count(int64_t n)
-{
-    return n < 0 ? NAN : (double)n;
-}
-
 static void summary_work(const eg_end_event *e, double *out)
 {
     double seconds = 0;
-    for (size_t i = 0; e->server_seconds && i < e->n_parts; i++)
+    for (size_t i = 0; i < e->n_parts; i++)
         seconds += e->server_seconds[i];
-    out[EG_SUMMARY_server_seconds] = e->server_seconds ? seconds : NAN;
-    out[EG_SUMMARY_flops_clients] = summary_count(e->flops_clients);
-    out[EG_SUMMARY_flops_server] = summary_count(e->flops_server);
+    out[EG_SUMMARY_server_seconds] = seconds;
+    out[EG_SUMMARY_flops_clients] = (double)e->flops_clients;
+    out[EG_SUMMARY_flops_server] = (double)e->flops_server;
 }
 
 static void summary_costs(const eg_events *e, double *out)
