@@ -9,7 +9,7 @@ mkdir -p "$tree"/{tools,include/engram,src/{attic,base,io,engine/{op,optim}},cli
 cp tools/{check,lint.h} "$tree/tools/"
 cp .clang-format .clang-tidy "$tree/"
 cp include/engram/base.h "$tree/include/engram/"
-cp src/base/{base.h,arena.h,arena.c} "$tree/src/base/"
+cp src/base/{base.h,pool.h,arena.c} "$tree/src/base/"
 failures=0
 
 # A well-formed file: $1 its path, the rest of it from stdin.
@@ -48,7 +48,7 @@ finds src/io/x.c 4 "io includes engine/op/rule.h of engine, which stands below i
 write src/io/x_test.c <<<'#include "engine/op/rule.h"'
 clean "a test may include everything" --no-lint
 rm "$tree/src/io/x_test.c"
-write src/engine/op/x.c <<<'#include "base/arena.h"'
+write src/engine/op/x.c <<<'#include "base/base.h"'
 clean "a lower room may include a higher one" --no-lint
 write src/engine/optim/x.h <<<'#include "engine/op/rule.h"'
 clean "a room's folders may include one another" --no-lint
@@ -107,7 +107,7 @@ clean "an issue number excuses it" --no-lint
 
 write src/io/x.c <<<'/* See eg_nothing. */'
 finds src/io/x.c 4 "nothing is named 'eg_nothing'" --no-lint
-printf 'As `src/base/arena.c`, `arena.h` and `eg_fail`, but not `src/io/gone.c`.\n' >"$tree/CONTRIBUTING.md"
+printf 'As `src/base/arena.c`, `pool.h` and `eg_fail`, but not `src/io/gone.c`.\n' >"$tree/CONTRIBUTING.md"
 finds CONTRIBUTING.md 1 "no file or folder 'src/io/gone.c'" --no-lint
 printf 'A file is `x_test.c`.\n\nIt calls `eg_gone(x)`.\n' >"$tree/ARCHITECTURE.md"
 finds ARCHITECTURE.md 3 "nothing is named 'eg_gone'" --no-lint

@@ -6,7 +6,7 @@
 
 #include "files.h"
 
-#include "io/png.h"
+#include "io/image.h"
 
 /* Pixel k of sample i, so that samples differ. */
 static inline uint8_t fakes_pixel(size_t i, size_t k)

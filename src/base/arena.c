@@ -1,7 +1,7 @@
 /* arena.c - a list of blocks, each twice as large as the last.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "test.h"
 
-#include "base/arena.h"
+#include "base/base.h"
 
 static void test_objects_are_zeroed_aligned_and_apart(void **state)
 {

@@ -24,6 +24,17 @@ eg_status eg_grow(void *items, size_t n, size_t *cap, size_t size);
 /* Whether none of n values is NaN or infinite. */
 bool eg_all_finite(const float *values, size_t n);
 
+/* An arena: many small objects that die together. Memory is zeroed, aligned for any type, never
+ * moves, and is given back all at once. */
+typedef struct eg_arena {
+    struct eg_arena_block *blocks;
+} eg_arena;
+
+/* NULL when memory is out (the error text says so). */
+void *eg_arena_alloc(eg_arena *a, size_t bytes);
+char *eg_arena_text(eg_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void eg_arena_fini(eg_arena *a);
+
 static inline size_t eg_round_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;

@@ -1,8 +1,11 @@
-/* checksum.c - a multiplicative hash over words of eight bytes.
+/* checksum.c - what one pass over data tells: a checksum, and whether all of it is finite.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/checksum.h"
 
+#include "base/base.h"
+
+#include <math.h>
 #include <string.h>
 
 /* A bijection of h, so that two inputs which differ in one word differ to the end. */
@@ -24,4 +27,13 @@ uint64_t eg_checksum(uint64_t seed, const void *bytes, size_t n)
     word = 0;
     memcpy(&word, p, n);
     return n > 0 ? checksum_step(h, word) : h;
+}
+
+/* It does not stop at the first flaw, which is rare: so the loop is a vector's. */
+bool eg_all_finite(const float *values, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++)
+        finite &= isfinite(values[i]) != 0;
+    return finite;
 }

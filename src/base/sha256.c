@@ -1,7 +1,7 @@
 /* sha256.c - SHA-256, written after FIPS 180-4.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/sha256.h"
+#include "base/checksum.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "test.h"
 
-#include "base/sha256.h"
+#include "base/checksum.h"
 
 static void check(const char *text, const char *want)
 {

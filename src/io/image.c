@@ -4,8 +4,6 @@
 #include "io/image.h"
 
 #include "io/gz.h"
-#include "io/jpeg.h"
-#include "io/png.h"
 
 #include <stdlib.h>
 

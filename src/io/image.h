@@ -21,4 +21,21 @@ void eg_image_fini(eg_image *im);
 eg_status eg_image_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
 eg_status eg_image_load(const char *path, eg_image *out);
 
+/* True when the bytes start as a PNG file does. */
+bool eg_png_known(const uint8_t *bytes, size_t n);
+
+/* Decodes a PNG of any kind: palettes become RGB, 16 bits become 8, alpha is dropped. name is
+ * for the error text. Release with eg_image_fini. */
+eg_status eg_png_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
+
+eg_status eg_png_save(const char *path, const eg_image *im);
+eg_status eg_png_print(const eg_image *im, uint8_t **out, size_t *n); /* free() *out */
+
+/* True when the bytes start as a JPEG file does. */
+bool eg_jpeg_known(const uint8_t *bytes, size_t n);
+
+/* Decodes a grey or colour JPEG; name is for the error text. Release with eg_image_fini.
+ * EG_ENOTSUP: printing colours (CMYK); EG_EFORMAT: cut short or damaged. */
+eg_status eg_jpeg_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
+
 #endif

@@ -3,8 +3,7 @@
  */
 #include "files.h"
 
-#include "io/jpeg.h"
-#include "io/png.h"
+#include "io/image.h"
 
 static uint8_t *slurp(const char *path, size_t *n)
 {

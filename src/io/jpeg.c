@@ -4,7 +4,7 @@
  * libjpeg reports a failure by not returning from a callback, so decoding runs under one
  * setjmp; everything that must be released lives in jpeg_job, which outlives the jump.
  */
-#include "io/jpeg.h"
+#include "io/image.h"
 
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h needs it */

@@ -1,7 +1,7 @@
 /* png.c - libpng's simplified interface, which keeps its long jumps to itself.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "io/png.h"
+#include "io/image.h"
 
 #include "io/file.h"
 

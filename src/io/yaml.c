@@ -3,7 +3,7 @@
  */
 #include "io/yaml.h"
 
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <engram/optim.h>
 #include <engram/program.h>
 
-#include "base/sha256.h"
+#include "base/checksum.h"
 #include "io/json.h"
 #include "run/experiment/feed.h"
 

@@ -4,7 +4,7 @@
 #include "engine/generator/gallery.h"
 
 #include "base/base.h"
-#include "base/sha256.h"
+#include "base/checksum.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 

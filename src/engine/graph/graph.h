@@ -6,7 +6,7 @@
 
 #include <engram/graph.h>
 
-#include "base/arena.h"
+#include "base/base.h"
 
 typedef struct eg_op eg_op;
 

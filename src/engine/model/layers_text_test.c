@@ -8,7 +8,7 @@
 #include "engine/model/layers_text.h"
 #include "training.h"
 
-#include "base/sha256.h"
+#include "base/checksum.h"
 
 #include <stdio.h>
 #include <stdlib.h>

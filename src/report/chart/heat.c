@@ -6,7 +6,7 @@
  */
 #include "report/chart/chart.h"
 
-#include "io/png.h"
+#include "io/image.h"
 
 #include <inttypes.h>
 #include <math.h>

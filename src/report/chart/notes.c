@@ -7,7 +7,7 @@
 #include "report/chart/chart.h"
 
 #include "io/file.h"
-#include "io/png.h"
+#include "io/image.h"
 
 #include <engram/log.h>
 

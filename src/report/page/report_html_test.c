@@ -5,7 +5,7 @@
  */
 #include "report/runs/fixture.h"
 
-#include "base/arena.h"
+#include "base/base.h"
 #include "io/file.h"
 
 #include <engram/report.h>

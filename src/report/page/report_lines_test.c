@@ -3,7 +3,7 @@
  */
 #include "report/runs/fixture.h"
 
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <engram/report.h>
 

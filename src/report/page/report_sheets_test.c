@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "io/file.h"
-#include "io/png.h"
+#include "io/image.h"
 #include "run/log/run_folder.h"
 
 #include <engram/report.h>

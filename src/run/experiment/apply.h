@@ -9,7 +9,7 @@
 #ifndef EG_APPLY_H
 #define EG_APPLY_H
 
-#include "base/arena.h"
+#include "base/base.h"
 #include "io/yaml.h"
 #include "run/experiment/experiment.h"
 

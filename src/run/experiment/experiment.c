@@ -6,7 +6,7 @@
  */
 #include "run/experiment/settings.h"
 
-#include "base/sha256.h"
+#include "base/checksum.h"
 #include "io/file.h"
 
 #include <math.h>

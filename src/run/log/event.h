@@ -10,7 +10,6 @@
 #ifndef EG_EVENT_H
 #define EG_EVENT_H
 
-#include "base/arena.h"
 #include "base/base.h"
 #include "io/json.h"
 

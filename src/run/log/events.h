@@ -10,7 +10,7 @@
 
 #include <engram/metric.h>
 
-#include "base/arena.h"
+#include "base/base.h"
 #include "run/log/event.h"
 
 /* A line of the log is one JSON object whose last member is "sum": sixteen hexadecimal digits,

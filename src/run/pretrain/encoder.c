@@ -3,7 +3,7 @@
  */
 #include "run/pretrain/encoder.h"
 
-#include "base/sha256.h"
+#include "base/checksum.h"
 #include "io/disk.h"
 #include "run/experiment/feed.h"
 #include "run/experiment/settings.h"

@@ -3,7 +3,7 @@
  */
 #include "run/server/federation.h"
 
-#include "base/sha256.h"
+#include "base/checksum.h"
 #include "io/json.h"
 #include "run/experiment/feed.h"
 #include "run/pretrain/encoder.h"

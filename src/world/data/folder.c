@@ -6,7 +6,7 @@
  * may lie one folder deeper, in "images". Classes are numbered in the order of their names
  * (bytes).
  */
-#include "base/arena.h"
+#include "base/base.h"
 #include "io/image.h"
 #include "world/data/find.h"
 #include "world/data/resize.h"

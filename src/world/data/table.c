@@ -4,8 +4,8 @@
 #include <engram/data.h>
 
 #include "base/base.h"
-#include "base/sha256.h"
-#include "io/png.h"
+#include "base/checksum.h"
+#include "io/image.h"
 
 #include <math.h>
 #include <stdlib.h>

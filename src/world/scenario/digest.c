@@ -4,7 +4,7 @@
  * The text: a head; every task; every client's stages with all sample numbers; every client's
  * final test set of a real-time stream; every round's clients, each with its stage.
  */
-#include "base/sha256.h"
+#include "base/checksum.h"
 #include "world/scenario/scenario.h"
 
 #include <inttypes.h>

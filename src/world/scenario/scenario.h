@@ -11,7 +11,7 @@
 #include <engram/rng.h>
 #include <engram/scenario.h>
 
-#include "base/arena.h"
+#include "base/base.h"
 #include "world/scenario/partition.h"
 
 /* The client of draws that belong to no client, and the round of draws that belong to no round.
