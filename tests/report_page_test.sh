@@ -61,6 +61,22 @@ const whole = text => {
 };
 document.body.dataset.saved = saved.filter(t => whole(t) && !/var\(|class=/.test(t)).length;
 document.body.dataset.buttons = document.querySelectorAll("figure .save").length;
+// A pointer in the middle of the comparison is told the value of every line; one that is clicked
+// away is not told any more; seeds show on demand, and CSV has all of them.
+const chart = document.querySelector("[data-chart=compare]"), at = chart.getBoundingClientRect();
+const point = () => chart.dispatchEvent(new PointerEvent("pointermove",
+    {clientX: at.left + at.width * .4, clientY: at.top + 50}));
+const told = () => [...chart.closest("figure").querySelectorAll(".tip p span")].map(s => s.textContent);
+point();
+document.body.dataset.told = told().sort().join();
+document.body.dataset.value = /^\d+\.\d % ± \d/.test(document.querySelector(".tip em").textContent);
+chart.querySelector("[data-of='1']").onclick();
+point();
+document.body.dataset.left = told().length;
+const figure = chart.closest("figure");
+figure.querySelector(".each").click();
+document.body.dataset.seeds = [...chart.querySelectorAll(".seed")].filter(s => getComputedStyle(s).display != "none").length;
+document.body.dataset.csv = csv(chart).split("\n").filter(r => /^joint,2,/.test(r)).length;
 </script>
 END
 }
@@ -77,14 +93,16 @@ for id in "${looks[@]}"; do
 done
 
 one=(accuracy matrix forgetting confusion classes loss time clients bytes bytes-total)
-expect dark "${one[@]}"
-expect light "${one[@]}"
-expect compare compare final losses "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
+expect dark "${one[@]}" bytes-accuracy time-accuracy
+expect light "${one[@]}" bytes-accuracy time-accuracy
+expect compare compare final losses bytes-accuracy time-accuracy "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
 expect stream met client-accuracy
 expect sheets sheet sheet sheet sheet sheet sheet
 expect sheets-dark sheet sheet sheet sheet sheet sheet
-grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="43" data-buttons="43"' "$folder/narrow.dom" ||
+grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="45" data-buttons="45"' "$folder/narrow.dom" ||
     fail "narrow: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
+grep -q 'data-told="er,er + fed-a-gem,fedavg,joint" data-value="true" data-left="3" data-seeds="12" data-csv="51"' \
+    "$folder/narrow.dom" || fail "pointing and clicking: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
 grep -q 'CONSOLE.*seen' "$folder/bad.said" || fail "what is written to the console is not seen"
 [[ -s $folder/dark.png ]] || fail "there is no picture"
 ! cmp -s "$folder/dark.png" "$folder/light.png" || fail "dark and light look the same"

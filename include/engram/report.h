@@ -29,7 +29,8 @@ typedef struct eg_compare_how {
     const char *sort; /* a value of the summary (the best first), "label" or "seeds"; NULL: in
                        * the order of the runs */
     const char *against; /* the label that the others of its experiment are held against; NULL:
-                          * its first run, if another one shares two seeds with it */
+                          * its first run, or of a sweep the best by validation, if another one
+                          * shares two seeds with it */
     const char *without; /* instead: a part of methods; each row with it is held against the one
                           * without it, so that differences are what the part gains */
     const char *columns; /* values of the summary that are shown beside the usual ones, with

@@ -48,6 +48,11 @@ static const char *accuracy_sentence(eg_page *p, const eg_group *groups, size_t 
     return whole ? whole : sentence;
 }
 
+static eg_spread accuracy_value(const eg_group *g, int64_t round, const void *task)
+{
+    return eg_group_acc(g, round, *(const int64_t *)task);
+}
+
 static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bool band,
                                  eg_line *line)
 {
@@ -63,7 +68,7 @@ static eg_status accuracy_points(eg_page *p, const eg_group *g, int64_t task, bo
         s.sd = band ? s.sd : NAN;
         q[line->n++] = eg_chart_point_of((double)r->row[i].round, s);
     }
-    return EG_OK;
+    return band ? eg_line_add_seeds(p, g, accuracy_value, &task, line) : EG_OK;
 }
 
 /* The round in which a task begins to be learned. */
@@ -265,6 +270,12 @@ enum { MET_POINTS = 240, MET_ROWS = 60 };
 
 static const eg_colour met_ink = {0x16191d, 0xf4f6f8};
 
+static eg_spread met_value(const eg_group *g, int64_t round, const void *context)
+{
+    (void)context;
+    return eg_group_met(g, round);
+}
+
 static eg_status met_points(eg_page *p, const eg_group *g, eg_line *line)
 {
     const eg_run *r = eg_group_longest(g);
@@ -276,7 +287,7 @@ static eg_status met_points(eg_page *p, const eg_group *g, eg_line *line)
         if (eg_chart_keeps(i, r->n_met, MET_POINTS))
             q[line->n++] =
                 eg_chart_point_of((double)r->met[i].round, eg_group_met(g, r->met[i].round));
-    return EG_OK;
+    return eg_line_add_seeds(p, g, met_value, NULL, line);
 }
 
 static void met_table(eg_page *p, const eg_group *groups, size_t n, const eg_run *longest)

@@ -41,6 +41,11 @@ typedef struct eg_chart_point {
 eg_chart_point eg_chart_point_of(double x,
                                  eg_spread s); /* in a band of one standard deviation */
 
+typedef struct eg_seed {
+    int64_t seed;
+    const double *y; /* [n] of its line */
+} eg_seed;
+
 typedef struct eg_line {
     const char *name;
     eg_colour colour;
@@ -48,15 +53,24 @@ typedef struct eg_line {
     size_t n;
     double since; /* faint before this x */
     bool strong;
-    int dash; /* 0: none */
+    int dash;            /* 0: none */
+    const eg_seed *seed; /* [n_seeds] each by itself, shown on demand */
+    size_t n_seeds;
 } eg_line;
+
+/* What a line shows of a group after a round. */
+typedef eg_spread (*eg_line_value)(const eg_group *g, int64_t round, const void *context);
+
+/* Gives a line, whose x are rounds, its seeds one by one; of a single one, none. */
+eg_status eg_line_add_seeds(eg_page *p, const eg_group *g, eg_line_value value,
+                            const void *context, eg_line *line);
 
 typedef struct eg_line_chart {
     const char *chart, *title, *description, *x_name;
-    const char *x_item; /* "round" in tooltips */
-    const char *range;  /* what the bands are: "±", or "from" one end to the other */
-    eg_unit unit;
-    bool small; /* half as wide */
+    const char *x_item;   /* "round" in tooltips */
+    const char *range;    /* what the bands are: "±", or "from" one end to the other */
+    eg_unit unit, x_unit; /* of the values; of x, 0 for rounds */
+    bool small;           /* half as wide */
     double x0, x1;
     const eg_line *line;
     size_t n;
@@ -83,6 +97,9 @@ eg_status eg_chart_classes(eg_page *p, const eg_group *g); /* two figures, or no
 
 /* Of one group, or of all; nothing where no stream was met. */
 eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n);
+
+/* Of one group, or of all: accuracy against bytes and against seconds; two figures. */
+eg_status eg_chart_costs(eg_page *p, const eg_group *groups, size_t n);
 
 /* Charts of all groups. */
 eg_status eg_chart_compare(eg_page *p);

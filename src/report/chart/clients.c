@@ -95,15 +95,13 @@ static void clients_bar(const clients *c, int64_t row, int64_t from, int64_t to,
     int64_t first = from * c->per_column + 1, last = to * c->per_column;
     last = last < c->r->start->rounds ? last : c->r->start->rounds;
     double x = eg_svg_x(&c->m, (double)(first - 1)), right = eg_svg_x(&c->m, (double)last);
-    fprintf(f,
-            "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-            "rx=\"%.1f\" style=\"fill-opacity:%.2f\"><title>",
-            x + 0.5, c->m.top + (double)row * c->step + 1, fmax(right - x - 1, 0.6),
-            c->step - 2, fmin(3, (c->step - 2) / 3), 0.1 + 0.225 * level);
+    fprintf(f, "<path style=\"stroke-opacity:%.2f\" d=\"M%.1f %.1fH%.1f\"><title>",
+            0.1 + 0.225 * level, x + 0.5, c->m.top + ((double)row + 0.5) * c->step,
+            fmax(right - 0.5, x + 1.1));
     clients_name(f, c, row);
     fprintf(f,
-            first == last ? ": round %" PRId64 "</title></rect>"
-                          : ": rounds %" PRId64 " to %" PRId64 "</title></rect>",
+            first == last ? ": round %" PRId64 "</title></path>"
+                          : ": rounds %" PRId64 " to %" PRId64 "</title></path>",
             first, last);
 }
 
@@ -115,7 +113,7 @@ static void clients_task(const clients *c, size_t task)
     fprintf(c->p->f, "<g ");
     eg_svg_colour(c->p->f,
                   eg_colour_task((int64_t)task % c->r->start->tasks, c->r->start->tasks));
-    fprintf(c->p->f, ">");
+    fprintf(c->p->f, "><g class=\"bars\" stroke-width=\"%.1f\">", c->step - 2);
     for (int64_t row = 0; row < c->rows; row++)
         for (int64_t k = begin, to; k < stop; k = to) {
             int level = clients_level(c, row, k);
@@ -124,7 +122,7 @@ static void clients_task(const clients *c, size_t task)
             if (level > 0)
                 clients_bar(c, row, k, to, level);
         }
-    fprintf(c->p->f, "</g>\n");
+    fprintf(c->p->f, "</g></g>\n");
 }
 
 static void clients_row_names(const clients *c)
@@ -222,7 +220,7 @@ eg_status eg_chart_clients(eg_page *p, const eg_group *g)
         "A row for each client, or for several, with a bar for every round it took part "
         "in. The table below counts them.");
     clients_row_names(&c);
-    eg_svg_numbers(p, &c.m, "round");
+    eg_svg_numbers(p, &c.m, EG_UNIT_COUNT, "round");
     eg_svg_tasks(p, &c.m, c.end, c.n_ends, c.r->start->tasks);
     for (size_t i = 0; i < c.n_ends; i++)
         clients_task(&c, i);

@@ -3,6 +3,7 @@
  */
 #include "report/chart/chart.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 enum {
@@ -11,12 +12,11 @@ enum {
     LINES_SMALL_WIDTH = 470,
     LINES_SMALL_HEIGHT = 250,
     LINES_FOOT = 46,
-    LINES_DOTS = 32,
-    LINES_TIPS = 3000
+    LINES_DOTS = 32
 };
 
 /* The room for names at the right. */
-static const double lines_room_least = 150, lines_room_most = 280, lines_room_small = 104;
+static const double lines_room_least = 150, lines_room_most = 380, lines_room_small = 104;
 
 eg_chart_point eg_chart_point_of(double x, eg_spread s)
 {
@@ -68,51 +68,124 @@ static void lines_path(FILE *f, const eg_svg_frame *m, const eg_line *l, bool be
     fprintf(f, "\"/>");
 }
 
-/* "er, round 3: 61.2 ± 0.4 %", or "0.31, from 0.2 to 0.5". */
-static void lines_tip(FILE *f, const eg_line_chart *c, const eg_line *l,
-                      const eg_chart_point *q)
+/* A dot for every point, in one path: a line of no length has round ends. */
+static void lines_dots(FILE *f, const eg_svg_frame *m, const eg_line *l)
 {
-    char mean[32], low[32], high[32];
-    bool spread = !c->range || *c->range != 'f';
-    eg_show_unit(mean, c->unit, q->y);
-    eg_show_unit(low, c->unit, spread ? q->high - q->y : q->low);
-    eg_show_unit(high, c->unit, q->high);
-    fprintf(f, "<title>");
-    eg_html_text(f, l->name);
-    fprintf(f, ", %s %.0f: %s", c->x_item, q->x, mean);
-    if (!isnan(q->high))
-        fprintf(f, spread ? " ± %s" : ", from %s to %s", low, high);
-    fprintf(f, "%s</title>", c->unit == EG_UNIT_PERCENT ? " %" : "");
+    fprintf(f, "<path class=\"dots\" d=\"");
+    for (size_t i = 0; i < l->n; i++)
+        if (!isnan(l->point[i].y) && l->point[i].x >= l->since)
+            fprintf(f, "M%.1f %.1fh0", eg_svg_x(m, l->point[i].x), eg_svg_y(m, l->point[i].y));
+    fprintf(f, "\"/>");
 }
 
-static void lines_dots(FILE *f, const eg_svg_frame *m, const eg_line_chart *c, const eg_line *l)
+/* Of a line's point, what the script is told. */
+typedef double (*lines_part)(const eg_chart_point *q);
+
+static double lines_x(const eg_chart_point *q)
 {
+    return q->x;
+}
+
+static double lines_y(const eg_chart_point *q)
+{
+    return q->y;
+}
+
+static double lines_low(const eg_chart_point *q)
+{
+    return q->low;
+}
+
+static double lines_high(const eg_chart_point *q)
+{
+    return q->high;
+}
+
+static void lines_number(FILE *f, size_t i, double x)
+{
+    if (isfinite(x))
+        fprintf(f, "%s%.5g", i ? " " : "", x);
+    else
+        fprintf(f, "%s-", i ? " " : "");
+}
+
+/* The values of a line as an attribute, "0.51 0.62 -"; nothing if there are none. */
+static void lines_data(FILE *f, const char *name, const eg_line *l, lines_part part)
+{
+    bool any = false;
+    for (size_t i = 0; i < l->n; i++)
+        any |= isfinite(part(&l->point[i]));
+    if (!any)
+        return;
+    fprintf(f, " data-%s=\"", name);
+    for (size_t i = 0; i < l->n; i++)
+        lines_number(f, i, part(&l->point[i]));
+    fprintf(f, "\"");
+}
+
+static void lines_seed(FILE *f, const eg_svg_frame *m, const eg_line *l, const eg_seed *s)
+{
+    const char *command = "M";
+    fprintf(f, "<path class=\"seed\" data-seed=\"%" PRId64 "\" data-y=\"", s->seed);
+    for (size_t i = 0; i < l->n; i++)
+        lines_number(f, i, s->y[i]);
+    fprintf(f, "\" d=\"");
     for (size_t i = 0; i < l->n; i++) {
-        const eg_chart_point *q = &l->point[i];
-        bool shown = l->n <= LINES_DOTS && q->x >= l->since;
-        if (isnan(q->y))
+        if (isnan(s->y[i])) {
+            command = "M";
             continue;
-        fprintf(f, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\">",
-                shown ? "dot" : "hit", eg_svg_x(m, q->x), eg_svg_y(m, q->y),
-                shown ? "2.6" : "4");
-        lines_tip(f, c, l, q);
-        fprintf(f, "</circle>");
+        }
+        double y = fmin(m->y1, fmax(m->y0, s->y[i]));
+        fprintf(f, "%s%.1f %.1f", command, eg_svg_x(m, l->point[i].x), eg_svg_y(m, y));
+        command = "L";
     }
+    fprintf(f, "\"/>");
 }
 
-static void lines_draw(eg_page *p, const eg_svg_frame *m, const eg_line_chart *c,
-                       const eg_line *l, bool tips)
+/* The script reads the values back, for its crosshair and for CSV. */
+static void lines_draw(eg_page *p, const eg_svg_frame *m, const eg_line *l, size_t number)
 {
-    fprintf(p->f, "<g ");
+    fprintf(p->f, "<g data-line=\"%zu\" data-name=\"", number);
+    eg_html_text(p->f, l->name);
+    fprintf(p->f, "\"");
+    lines_data(p->f, "x", l, lines_x);
+    lines_data(p->f, "y", l, lines_y);
+    lines_data(p->f, "low", l, lines_low);
+    lines_data(p->f, "high", l, lines_high);
+    fprintf(p->f, " ");
     eg_svg_colour(p->f, l->colour);
     fprintf(p->f, ">");
     lines_band(p->f, m, l);
+    for (size_t i = 0; i < l->n_seeds; i++)
+        lines_seed(p->f, m, l, &l->seed[i]);
     if (l->since > m->x0)
         lines_path(p->f, m, l, true);
     lines_path(p->f, m, l, false);
-    if (tips)
-        lines_dots(p->f, m, c, l);
+    if (l->n <= LINES_DOTS)
+        lines_dots(p->f, m, l);
     fprintf(p->f, "</g>\n");
+}
+
+eg_status eg_line_add_seeds(eg_page *p, const eg_group *g, eg_line_value value,
+                            const void *context, eg_line *line)
+{
+    if (g->n < 2)
+        return EG_OK;
+    eg_seed *seed = eg_arena_alloc(&p->arena, g->n * sizeof *seed);
+    line->seed = seed;
+    for (size_t i = 0; seed && i < g->n; i++) {
+        eg_group one = *g;
+        double *y = eg_arena_alloc(&p->arena, (line->n + 1) * sizeof *y);
+        one.run = &g->run[i];
+        one.n = 1;
+        for (size_t k = 0; y && k < line->n; k++)
+            y[k] = value(&one, (int64_t)line->point[k].x, context).mean;
+        seed[i] = (eg_seed){g->run[i]->start->seed, y};
+        if (!y)
+            return EG_ENOMEM;
+    }
+    line->n_seeds = g->n;
+    return seed ? EG_OK : EG_ENOMEM;
 }
 
 /* How many points of a line there are up to the last that has a value. */
@@ -143,7 +216,8 @@ static void lines_names(eg_page *p, const eg_svg_frame *m, const eg_line_chart *
                                      text,
                                      l->colour,
                                      l->strong,
-                                     l->dash};
+                                     l->dash,
+                                     k};
     }
     if (labels)
         eg_svg_labels(p, m, c->small ? LINES_SMALL_WIDTH : LINES_WIDTH, labels, n);
@@ -205,16 +279,19 @@ void eg_chart_lines(eg_page *p, const eg_line_chart *c)
     m.x0 = c->x0;
     m.x1 = c->x1 > c->x0 ? c->x1 : c->x0 + 1;
     lines_fit(&m, c);
-    size_t tips = 0;
-    for (size_t i = 0; i < c->n; i++)
-        tips += c->line[i].n;
+    const char *range = c->range ? c->range : "±";
+    eg_unit x_unit = c->x_unit ? c->x_unit : EG_UNIT_COUNT; /* x is no percent */
     eg_svg_open(p, c->chart, width, height, c->title, c->description);
+    fprintf(p->f, "<g class=\"data\" data-unit=\"%d\" data-range=\"%s\" data-x=\"%d\" ",
+            c->unit, range, x_unit);
+    fprintf(p->f, "data-item=\"%s\" data-box=\"%.1f %.1f %.1f %.1f %g %g\"></g>\n", c->x_item,
+            m.left, m.right, m.top, m.bottom, m.x0, m.x1);
     eg_svg_axis(p, &m, c->unit);
-    eg_svg_numbers(p, &m, c->x_name);
+    eg_svg_numbers(p, &m, x_unit, c->x_name);
     if (c->n_ends)
         eg_svg_tasks(p, &m, c->task_end, c->n_ends, c->n_tasks);
     for (size_t i = 0; i < c->n; i++)
-        lines_draw(p, &m, c, &c->line[i], tips <= LINES_TIPS);
+        lines_draw(p, &m, &c->line[i], i);
     lines_names(p, &m, c);
     eg_svg_close(p);
 }

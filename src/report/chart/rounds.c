@@ -40,6 +40,11 @@ static eg_spread rounds_spread(const eg_group *g, int64_t round, rounds_value va
     return eg_spread_of(values, n);
 }
 
+static eg_spread rounds_line(const eg_group *g, int64_t round, const void *value)
+{
+    return rounds_spread(g, round, *(const rounds_value *)value);
+}
+
 static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value, eg_line *line)
 {
     const eg_events *log = eg_group_longest(g)->log;
@@ -51,7 +56,7 @@ static eg_status rounds_points(eg_page *p, const eg_group *g, rounds_value value
         if (eg_chart_keeps(i, log->n_round, ROUNDS_POINTS))
             q[line->n++] = eg_chart_point_of((double)log->round[i].round,
                                              rounds_spread(g, log->round[i].round, value));
-    return EG_OK;
+    return eg_line_add_seeds(p, g, rounds_line, &value, line);
 }
 
 static void rounds_table(eg_page *p, const eg_group *g, rounds_value value, eg_unit unit)
@@ -227,27 +232,26 @@ static void bytes_bar(eg_page *p, const eg_svg_frame *m, const bytes_bin *b, boo
     char text[32];
     double v = down ? b->down : b->up, zero = eg_svg_y(m, 0);
     double x = eg_svg_x(m, b->first - 1), w = eg_svg_x(m, b->last) - x;
-    double h = fabs(zero - eg_svg_y(m, v));
     eg_show_bytes(text, v);
-    fprintf(p->f,
-            "<rect class=\"fill\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>",
-            x + w * 0.1, down ? zero : zero - h, w * 0.8, h);
+    fprintf(p->f, "<path d=\"M%.1f %.1fV%.1f\"><title>", x + w / 2, zero,
+            eg_svg_y(m, down ? -v : v));
     if (b->first == b->last)
-        fprintf(p->f, "round %.0f: %s %s</title></rect>", b->first, text, down ? "down" : "up");
+        fprintf(p->f, "round %.0f: %s %s</title></path>", b->first, text, down ? "down" : "up");
     else
-        fprintf(p->f, "rounds %.0f to %.0f: %s %s per round</title></rect>", b->first, b->last,
+        fprintf(p->f, "rounds %.0f to %.0f: %s %s per round</title></path>", b->first, b->last,
                 text, down ? "down" : "up");
 }
 
 static void bytes_rounds(eg_page *p, const eg_svg_frame *m, const bytes_bin *bin, size_t n)
 {
+    double wide = n ? 0.8 * (eg_svg_x(m, bin[0].last) - eg_svg_x(m, bin[0].first - 1)) : 0;
     for (int down = 0; down < 2; down++) {
         fprintf(p->f, "<g ");
         eg_svg_colour(p->f, down ? bytes_down : bytes_up);
-        fprintf(p->f, ">");
+        fprintf(p->f, "><g class=\"bars\" stroke-width=\"%.1f\">", wide);
         for (size_t i = 0; i < n; i++)
             bytes_bar(p, m, &bin[i], down);
-        fprintf(p->f, "<text class=\"own strong\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n",
+        fprintf(p->f, "</g><text class=\"own strong\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n",
                 m->right + 6, down ? eg_svg_y(m, 0) + 20 : eg_svg_y(m, 0) - 10,
                 down ? "down" : "up");
     }
@@ -322,7 +326,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
         "Bars of bytes sent up, above the line, and down, below it. The table below holds "
         "the numbers.");
     eg_svg_axis(p, &m, EG_UNIT_BYTES);
-    eg_svg_numbers(p, &m, "round");
+    eg_svg_numbers(p, &m, EG_UNIT_COUNT, "round");
     bytes_rounds(p, &m, bin, n);
     eg_svg_close(p);
     eg_figure_table(p, "bytes");
@@ -336,7 +340,7 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g)
                 "Areas of all bytes sent until a round. The table of bytes per round holds the "
                 "numbers.");
     eg_svg_axis(p, &m, EG_UNIT_BYTES);
-    eg_svg_numbers(p, &m, "round");
+    eg_svg_numbers(p, &m, EG_UNIT_COUNT, "round");
     bytes_area(p, &m, bin, n, false);
     bytes_area(p, &m, bin, n, true);
     eg_svg_close(p);

@@ -168,20 +168,6 @@ double eg_svg_step(double span, int n)
     return parts > n * 2 ? step * 5 : parts > n ? step * 2 : step;
 }
 
-void eg_svg_numbers(eg_page *p, const eg_svg_frame *m, const char *name)
-{
-    double step = fmax(1, eg_svg_step(fmax(m->x1 - m->x0, 1), 12));
-    int first = (int)ceil(m->x0 / step), last = (int)floor(m->x1 / step + 1e-9);
-    for (int k = first; k <= last; k++)
-        fprintf(p->f,
-                "<path class=\"axis\" d=\"M%.1f %.1fv4\"/><text class=\"dim mid\" x=\"%.1f\" "
-                "y=\"%.1f\">%.0f</text>\n",
-                eg_svg_x(m, k * step), m->bottom, eg_svg_x(m, k * step), m->bottom + 18,
-                k * step);
-    fprintf(p->f, "<text class=\"dim mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-            (m->left + m->right) / 2, m->bottom + 36, name);
-}
-
 /* The rounds of tasks [first, last] of n, as a piece of the band over a chart. */
 static void svg_task(eg_page *p, const eg_svg_frame *m, const int64_t *end, size_t first,
                      size_t last, eg_colour colour)
@@ -270,7 +256,7 @@ static void svg_shortened(FILE *f, const char *text, double room)
 static void svg_label(FILE *f, const eg_svg_frame *m, double edge, const eg_label *l, double y)
 {
     double x = m->right + eg_svg_label_width("", l->dash);
-    fprintf(f, "<g ");
+    fprintf(f, "<g data-of=\"%zu\" ", l->line);
     eg_svg_colour(f, l->colour);
     fprintf(f, "><path class=\"lead\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/>", l->x + 4, l->y,
             m->right + 4, m->right + 14, y);
@@ -385,4 +371,28 @@ void eg_svg_shares(eg_page *p, const eg_svg_frame *m)
                 "y=\"%.1f\">%d%s</text>\n",
                 k ? "grid" : "axis", eg_svg_x(m, k / 100.0), m->top - 4, m->bottom,
                 eg_svg_x(m, k / 100.0), m->bottom + 16, k, k == 100 ? " %" : "");
+}
+
+void eg_svg_numbers(eg_page *p, const eg_svg_frame *m, eg_unit unit, const char *name)
+{
+    bool whole = unit == EG_UNIT_COUNT;
+    double span = m->x1 - m->x0;
+    double step = whole ? fmax(1, eg_svg_step(fmax(span, 1), 12)) : eg_svg_step(span, 5);
+    int first = (int)ceil(m->x0 / step), last = (int)floor(m->x1 / step + 1e-9);
+    for (int k = first; k <= last; k++) {
+        char text[32];
+        double x = eg_svg_x(m, k * step);
+        if (whole) {
+            snprintf(text, sizeof text, "%.0f", k * step);
+        } else {
+            axis_number(text, unit, k * step, step);
+            axis_trim(text);
+        }
+        fprintf(p->f,
+                "<path class=\"axis\" d=\"M%.1f %.1fv4\"/><text class=\"dim mid\" x=\"%.1f\" "
+                "y=\"%.1f\">%s</text>\n",
+                x, m->bottom, x, m->bottom + 18, text);
+    }
+    fprintf(p->f, "<text class=\"dim mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+            (m->left + m->right) / 2, m->bottom + 36, name);
 }

@@ -65,9 +65,9 @@ double eg_svg_step(double span, int n);
  * are none. */
 void eg_axis_fit(eg_svg_frame *m, eg_unit unit, double low, double high);
 
-/* The grid of that axis; whole numbers below, with their name. */
+/* The grid of that axis; numbers below, with their name. */
 void eg_svg_axis(eg_page *p, const eg_svg_frame *m, eg_unit unit);
-void eg_svg_numbers(eg_page *p, const eg_svg_frame *m, const char *name);
+void eg_svg_numbers(eg_page *p, const eg_svg_frame *m, eg_unit unit, const char *name);
 
 /* The grid of bars that go right, from 0 to 100 %. */
 void eg_svg_shares(eg_page *p, const eg_svg_frame *m);
@@ -83,7 +83,8 @@ typedef struct eg_label {
     const char *text;
     eg_colour colour;
     bool strong;
-    int dash; /* shown before the text, unless 0 */
+    int dash;    /* shown before the text, unless 0 */
+    size_t line; /* its number, by which the script hides it */
 } eg_label;
 void eg_svg_labels(eg_page *p, const eg_svg_frame *m, double edge, eg_label *labels, size_t n);
 

@@ -214,6 +214,10 @@ static void html_settings(eg_page *p, const eg_group *g)
     fprintf(p->f, "</pre></details></div>\n");
 }
 
+/* Of many groups a page has what tells them apart, or it would grow with all of them; the rest
+ * is on each run's own page. */
+enum { HTML_WHOLE = 8 };
+
 static eg_status html_group(eg_page *p, const eg_group *g)
 {
     html_unfinished(p, g);
@@ -225,11 +229,19 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     EG_TRY(eg_chart_matrix(p, g));
     eg_chart_forgetting(p, g);
     fprintf(p->f, "</div>\n");
+    if (p->g->n > HTML_WHOLE) {
+        fprintf(p->f, "<p class=\"where\">More is on the page of each run, " EG_RUN_REPORT
+                      " in its folder.</p>\n");
+        html_settings(p, g);
+        return EG_OK;
+    }
     EG_TRY(eg_chart_classes(p, g));
     EG_TRY(eg_chart_sheets(p, g));
     EG_TRY(eg_chart_met(p, g, 1));
     EG_TRY(eg_chart_each(p, g));
     EG_TRY(eg_chart_rounds(p, g));
+    if (p->g->n == 1)
+        EG_TRY(eg_chart_costs(p, g, 1));
     EG_TRY(eg_chart_notes(p, g));
     EG_TRY(eg_chart_clients(p, g));
     fprintf(p->f, "<div class=\"pair\">\n");
@@ -285,9 +297,21 @@ static void html_chip(eg_page *p, size_t i)
     fprintf(p->f, "><span class=\"chip dash%d\"></span></span>", eg_dash_label(i));
 }
 
-static void html_table_head(eg_page *p, const eg_against *against)
+/* What is swept, a column for each setting. */
+typedef struct html_swept {
+    const char **keys; /* [n] */
+    size_t n;
+} html_swept;
+
+static void html_table_head(eg_page *p, const html_swept *swept, const eg_against *against)
 {
-    fprintf(p->f, "<thead><tr><th>label</th><th>seeds</th>");
+    fprintf(p->f, "<thead><tr><th>label</th>");
+    for (size_t k = 0; k < swept->n; k++) {
+        fprintf(p->f, "<th>");
+        eg_html_text(p->f, swept->keys[k]);
+        fprintf(p->f, "</th>");
+    }
+    fprintf(p->f, "<th>seeds</th>");
     for (const eg_column *c = p->g->column; c < p->g->column + EG_SUMMARY_N; c++) {
         if (eg_column_used(p->g, c))
             fprintf(p->f, "<th title=\"%s\">%s</th>", c->help, c->heading);
@@ -314,21 +338,37 @@ static eg_status html_notes(eg_page *p, const eg_against *against)
     return EG_OK;
 }
 
+/* A row's label, what it has of a sweep, and how many seeds. */
+static void html_row_head(eg_page *p, const eg_group *g, const html_swept *swept)
+{
+    fprintf(p->f, "<tr><th>");
+    html_chip(p, (size_t)(g - p->g->group));
+    eg_html_text(p->f, g->base);
+    fprintf(p->f, "%s%s</th>", g->bound ? " <small>a bound</small>" : "",
+            eg_group_is_chosen(p->g, g) ? " <small>best by validation</small>" : "");
+    for (size_t k = 0; k < swept->n; k++) {
+        const char *value = eg_group_swept(g, swept->keys[k]);
+        fprintf(p->f, "<td>");
+        eg_html_text(p->f, value ? value : "–");
+        fprintf(p->f, "</td>");
+    }
+    fprintf(p->f, "<td>%zu</td>", g->n);
+}
+
 static eg_status html_table(eg_page *p)
 {
     eg_against against;
+    html_swept swept;
     EG_TRY(eg_groups_against(&p->arena, p->g, p->how, &against));
-    fprintf(p->f, "<div class=\"card scroll\">");
+    EG_TRY(eg_groups_swept_keys(&p->arena, p->g, &swept.keys, &swept.n));
+    fprintf(p->f, "<div class=\"card scroll broad\">");
     eg_html_hint(p->f, "The table");
     fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");
-    html_table_head(p, &against);
+    html_table_head(p, &swept, &against);
     fprintf(p->f, "<tbody>\n");
     for (size_t i = 0; i < p->g->n; i++) {
         const eg_group *g = p->order[i];
-        fprintf(p->f, "<tr><th>");
-        html_chip(p, (size_t)(g - p->g->group));
-        eg_html_text(p->f, g->title);
-        fprintf(p->f, "%s</th><td>%zu</td>", g->bound ? " <small>a bound</small>" : "", g->n);
+        html_row_head(p, g, &swept);
         for (const eg_column *c = p->g->column; c < p->g->column + EG_SUMMARY_N; c++) {
             if (eg_column_used(p->g, c))
                 html_value(p, g, c);
@@ -368,6 +408,7 @@ static eg_status html_comparison(eg_page *p)
         html_losses(p, &p->g->group[i], true);
     EG_TRY(html_table(p));
     EG_TRY(eg_chart_compare(p));
+    EG_TRY(eg_chart_costs(p, p->g->group, p->g->n));
     EG_TRY(eg_chart_met(p, p->g->group, p->g->n));
     EG_TRY(eg_chart_final(p));
     EG_TRY(eg_chart_losses(p));
@@ -391,10 +432,12 @@ static void html_foot(eg_page *p)
         fprintf(p->f, "%s", i ? ", " : "");
         eg_html_text(p->f, p->g->runs[i]->dir);
     }
-    fprintf(p->f, "%s. Made by engram %s%s%s.</footer>\n</main>\n<script>\n%s</script>\n",
+    fprintf(p->f, "%s. Made by engram %s%s%s.</footer>\n</main>\n<script>\n",
             p->g->n_runs > 20 ? ", ..." : "", eg_version(), *eg_commit() ? ", commit " : "",
-            eg_commit(), eg_script);
-    fprintf(p->f, "</body>\n</html>\n");
+            eg_commit());
+    for (const char *const *piece = eg_script; *piece; piece++)
+        fputs(*piece, p->f);
+    fprintf(p->f, "</script>\n</body>\n</html>\n");
 }
 
 static eg_status html_page(eg_page *p)

@@ -4,10 +4,12 @@
 #ifndef EG_REPORT_PAGE_H
 #define EG_REPORT_PAGE_H
 
+#include <stddef.h>
+
 /* CSS for light and dark screens and for paper, in pieces, ended by NULL. */
 extern const char *const eg_style[];
 
-/* The page's script, which lets charts be saved. */
-extern const char eg_script[];
+/* The page's script, likewise. */
+extern const char *const eg_script[];
 
 #endif

@@ -97,8 +97,9 @@ static void assert_alone(const char *page)
     assert_int_equal(text_count(page, "<script"), 1); /* its own */
 }
 
-static const char *const one_run[] = {"accuracy", "matrix",  "forgetting",  "loss",
-                                      "time",     "clients", "bytes-total", "bytes"};
+static const char *const one_run[] = {"accuracy",       "matrix",       "forgetting",  "loss",
+                                      "time",           "clients",      "bytes-total", "bytes",
+                                      "bytes-accuracy", "time-accuracy"};
 
 static void test_page_of_one_run_has_every_chart(void **state)
 {
@@ -108,7 +109,7 @@ static void test_page_of_one_run_has_every_chart(void **state)
         snprintf(what, sizeof what, "data-chart=\"%s\"", one_run[i]);
         assert_int_equal(text_count(page, what), 1);
     }
-    assert_int_equal(text_count(page, "<svg"), 8);
+    assert_int_equal(text_count(page, "<svg"), 10);
     assert_int_equal(text_count(page, "class=\"heat"), 25);
     assert_int_equal(text_count(page, "class=\"heat ownheat"), 5);
     assert_int_equal(text_count(page, "class=\"mark\""), 8); /* task ends in two charts */
@@ -118,7 +119,7 @@ static void test_page_of_one_run_has_every_chart(void **state)
     assert_int_equal(text_count(page, "class=\"lost\""), 4);
     assert_true(text_count(page, "left out of round") > 0);
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));
-    assert_int_equal(text_count(page, "<desc"), 8);
+    assert_int_equal(text_count(page, "<desc"), 10);
     assert_nested(page);
     assert_alone(page);
     free(page);
@@ -232,7 +233,7 @@ static void test_notes_are_drawn_by_name(void **state)
     assert_true(band && (step < drift || band < step)); /* the range of several clients */
     assert_non_null(
         strstr(step, "<th>50</th><td>0.02</td><td>0.02</td><td>0.02</td><td>1</td>"));
-    assert_non_null(strstr(drift, "drift, round 50: 0."));
+    assert_non_null(strstr(drift, "data-name=\"drift\""));
     assert_nested(page);
     assert_alone(page);
     free(page);
@@ -263,15 +264,15 @@ static void test_clients_that_were_tested_have_lines(void **state)
     s.local = true;
     char *page = page_of(&s, 1);
     assert_int_equal(text_count(page, "data-chart=\"client-accuracy\""), 1);
-    assert_true(text_count(page, "client 9, round 50: ") == 1);
+    assert_int_equal(text_count(page, "data-name=\"client 9\""), 1);
     free(page);
     s.clients = 40;
     page = page_of(&s, 1);
     assert_int_equal(text_count(page, "data-chart=\"client-accuracy\""), 1);
-    assert_int_equal(text_count(page, "client 9, round"), 0);
+    assert_int_equal(text_count(page, "data-name=\"client 9\""), 0);
     const char *chart = strstr(page, "data-chart=\"client-accuracy\"");
-    assert_non_null(strstr(chart, "mean, round 50: "));
-    assert_non_null(strstr(chart, ", from "));
+    const char *mean = strstr(chart, "data-name=\"mean\"");
+    assert_true(mean && strstr(mean, " data-low=") < strchr(mean, '>'));
     assert_alone(page);
     free(page);
 }
@@ -347,7 +348,7 @@ static void test_labels_of_one_colour_differ_in_dashes(void **state)
     fixture runs[26];
     for (int i = 0; i < 26; i++) {
         snprintf(label[i], sizeof label[i],
-                 i < 25 ? "%c" : "%c, too long to stand beside a line", 'a' + i);
+                 i < 25 ? "%c" : "%c, a name that is too long to stand beside a line", 'a' + i);
         runs[i] = plain;
         runs[i].tasks = 2;
         runs[i].label = label[i];
@@ -357,12 +358,51 @@ static void test_labels_of_one_colour_differ_in_dashes(void **state)
     assert_int_equal(text_count(page, "\"chip dash2\""), 3 * 8);
     assert_int_equal(text_count(page, "\"chip dash3\""), 3 * 2);
     assert_int_equal(text_count(page, "\"line strong dash3\""),
-                     3 * 2 * 2); /* lines and names */
+                     5 * 2 * 2); /* lines and names */
     /* Beside the three lines of the last, which lose their middle. */
-    assert_int_equal(text_count(page, "…d beside a line</text>"), 3);
+    assert_int_equal(text_count(page, " beside a line</text>"), 3);
+    assert_int_equal(text_count(page, "…"), 3);
     assert_non_null(
         strstr(page, "data-chart=\"compare\" role=\"img\" viewBox=\"0 0 960 476\""));
     assert_nested(page);
+    free(page);
+}
+
+/* A page of twenty runs stays under a megabyte, whether they are seeds or not. */
+static void test_a_page_of_twenty_runs_is_small(void **state)
+{
+    (void)state;
+    char label[20][16];
+    fixture runs[20];
+    for (int n_labels = 4; n_labels <= 20; n_labels += 16) {
+        for (int i = 0; i < 20; i++) {
+            snprintf(label[i], sizeof label[i], "label-%d", i % n_labels);
+            runs[i] = plain;
+            runs[i].label = label[i];
+            runs[i].seed = i / n_labels;
+            runs[i].classes = 10;
+        }
+        char *page = page_of(runs, 20);
+        assert_true(strlen(page) < 1000000);
+        assert_int_equal(text_count(page, "data-chart=\"accuracy\""), n_labels);
+        assert_nested(page);
+        assert_alone(page);
+        free(page);
+    }
+}
+
+/* Each seed has a line of its own, which the script shows on demand. */
+static void test_lines_have_their_seeds(void **state)
+{
+    (void)state;
+    fixture runs[12];
+    char *page = page_of(runs, seeds(runs));
+    const char *chart = strstr(page, "data-chart=\"compare\""), *end = strstr(chart, "</svg>");
+    size_t n = 0;
+    for (const char *at = chart; (at = strstr(at, "class=\"seed\"")) && at < end; at++)
+        n++;
+    assert_int_equal(n, 12);
+    assert_non_null(strstr(chart, "data-seed=\"2\""));
     free(page);
 }
 
@@ -487,6 +527,8 @@ int main(int argc, char **argv)
         TEST(test_scaled_runs_are_marked),
         TEST(test_page_of_many_runs_compares_labels),
         TEST(test_labels_of_one_colour_differ_in_dashes),
+        TEST(test_a_page_of_twenty_runs_is_small),
+        TEST(test_lines_have_their_seeds),
         TEST(test_names_that_just_fit_are_whole),
         TEST(test_all_text_is_escaped),
         TEST(test_odd_runs_still_make_a_page),

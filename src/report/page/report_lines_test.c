@@ -95,12 +95,49 @@ static void test_a_page_of_two_experiments_has_both_names(void **state)
     free(page);
 }
 
+/* Of a sweep each setting has a column, and the others are held against the row that is the
+ * best by validation, wherever it stands and however it does in the test. */
+static void test_a_sweep_is_held_against_its_best_by_validation(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"er train.lr=0.05", "er train.lr=0.1",
+                                         "er train.lr=0.2"};
+    const double validation[] = {0.5, 0.7, 0.6};
+    eg_arena arena = {0};
+    const char *dirs[6];
+    char out[FILES_PATH + 16], *table;
+    unsigned char *page;
+    size_t n;
+    for (int i = 0; i < 6; i++) {
+        fixture s = plain;
+        dirs[i] = eg_arena_text(&arena, "%s/%d", folder, i);
+        s.label = labels[i / 2], s.lr = labels[i / 2] + strlen("er train.lr=");
+        s.seed = i % 2;
+        s.validation = validation[i / 2];
+        s.keep = 0.2 * (i / 2);
+        fixture_write(&s, dirs[i]);
+    }
+    assert_ok(eg_compare_print(dirs, 6, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_MARKDOWN},
+                               &table));
+    assert_non_null(strstr(table, "to er train.lr=0.1, seed by seed"));
+    snprintf(out, sizeof out, "%s/page.html", folder);
+    assert_ok(eg_report_write(dirs, 6, NULL, 0, NULL, out));
+    assert_ok(eg_file_read(out, 1 << 30, &page, &n));
+    assert_non_null(strstr((char *)page, "<th>label</th><th>train.lr</th><th>seeds</th>"));
+    assert_non_null(strstr((char *)page, "er <small>best by validation</small></th><td>0.1</td>"
+                                         "<td>2</td>"));
+    free(page);
+    free(table);
+    eg_arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_name_beside_a_hundred_percent_is_whole),
         cmocka_unit_test(test_lines_of_fast_rounds_have_numbers_of_their_own),
         cmocka_unit_test(test_losses_that_are_never_finite_make_no_chart),
+        cmocka_unit_test(test_a_sweep_is_held_against_its_best_by_validation),
         cmocka_unit_test(test_a_page_of_two_experiments_has_both_names),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

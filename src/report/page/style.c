@@ -1,12 +1,10 @@
-/* style.c - the style sheet of a page, and its script.
+/* style.c - the style sheet of a page.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Colours are variables, so that a dark screen changes them in one place; paper is always
  * light.
  */
 #include "report/page/page.h"
-
-#include <stddef.h>
 
 // clang-format off
 static const char style_page[] =
@@ -26,7 +24,7 @@ static const char style_page[] =
 "h2{font-size:22px;letter-spacing:-.01em;margin:48px 0 14px;display:flex;gap:10px;"
 "align-items:center;overflow-wrap:anywhere}\n"
 "h2 small{font-weight:400;font-size:14px;color:var(--dim)}\n"
-"h3{font-size:16px;margin:0}figcaption h3{padding-right:84px}\n"
+"h3{font-size:16px;margin:0}figcaption h3{padding-right:200px}\n"
 ".brand{font-size:12px;font-weight:600;letter-spacing:.12em;text-transform:uppercase;"
 "color:var(--dim);margin:0 0 6px}\n"
 ".facts{color:var(--dim);margin:0 0 22px}.facts b{color:var(--ink);font-weight:600}\n"
@@ -68,7 +66,7 @@ static const char style_chart[] =
 "svg .end{text-anchor:end}svg .mid{text-anchor:middle}\n"
 ".grid{stroke:var(--grid)}.axis{stroke:var(--axis)}.mark{stroke:var(--axis);"
 "stroke-dasharray:3 4}.rowline{stroke:var(--grid)}\n"
-".fill{fill:var(--k)}.lost{fill:var(--k);fill-opacity:.16;stroke:var(--k);stroke-width:1.2;"
+".fill{fill:var(--k)}.bars{stroke:var(--k);fill:none}.lost{fill:var(--k);fill-opacity:.16;stroke:var(--k);stroke-width:1.2;"
 "stroke-dasharray:4 2.5}.lost.thin{stroke:none;fill-opacity:.3}\n"
 ".line{fill:none;stroke:var(--k);stroke-width:1.7;stroke-linejoin:round;stroke-linecap:round}"
 ".line.strong{stroke-width:3}.line.faint{stroke-opacity:.3;stroke-width:1.2}"
@@ -76,16 +74,30 @@ static const char style_chart[] =
 ".line.dash3{stroke-dasharray:12 6 .1 6}\n"
 ".band{fill:var(--k);fill-opacity:.16}.area{fill:var(--k);fill-opacity:.75}\n"
 ".lead{stroke:var(--k);stroke-opacity:.6;stroke-dasharray:1.5 2.5;fill:none}\n"
-".dot{fill:var(--k);stroke:var(--card);stroke-width:.8}.dot:hover{r:5px}"
-".hit{fill:transparent}.hit:hover{fill:var(--k)}\n"
+".dots{fill:none;stroke:var(--k);stroke-width:5;stroke-linecap:round}"
+".seed{fill:none;stroke:var(--k);stroke-width:1;stroke-opacity:.55;display:none}"
+".seeds .seed{display:inline}.seeds .band{display:none}"
+"[data-line].off{display:none}[data-of]{cursor:pointer}[data-of].off{opacity:.35}"
+"[data-of]:focus{outline:none}[data-of]:focus text,[data-of]:hover text{text-decoration:underline}"
+".cross{stroke:var(--axis)}.tip{position:absolute;pointer-events:none;background:var(--card);"
+"border:1px solid var(--axis);border-radius:8px;padding:6px 10px;font-size:12.5px;z-index:2;"
+"white-space:nowrap;max-width:90%;overflow:hidden}.tip b{display:block;font-weight:600}"
+".tip p{margin:0;display:flex;gap:8px;align-items:center}.tip p span{flex:1}"
+".tip p i{width:10px;height:10px;border-radius:3px;background:var(--k)}\n"
 ".heat{fill:var(--k);rx:3px}.ownheat{stroke:var(--ink);stroke-width:1.4}"
 "\n"
 ".bad path{stroke:var(--bad);stroke-width:2;fill:none}.bad path[d*=V]{stroke-dasharray:5 3}\n"
+;
+
+static const char style_table[] =
 "details{margin-top:10px;font-size:13.5px}summary{color:var(--dim);cursor:pointer}"
 "summary:hover{color:var(--ink)}\n"
 "table{border-collapse:collapse;margin:8px 0 0;font-size:13.5px}"
 "td,th{padding:5px 12px;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}"
 "th{font-weight:600}td:first-child,th:first-child{text-align:left}\n"
+/* The table of a comparison may be broader than the page, up to the window. */
+"@media screen and (min-width:1190px){.broad{width:max-content;min-width:100%;"
+"max-width:calc(100vw - 48px);position:relative;left:50%;transform:translateX(-50%)}}\n"
 ".wide{width:100%;font-size:14.5px}.wide td,.wide th{padding:9px 10px}"
 ".wide thead th{color:var(--dim);font-size:13px;font-weight:600}"
 ".wide .chip{width:11px;height:11px;margin-right:8px;border-radius:3px}"
@@ -96,10 +108,12 @@ static const char style_chart[] =
 "var(--k) 0 17px,transparent 0 20px)}\n"
 ".wide td small{display:block;color:var(--dim)}.wide small.far{opacity:.55}.best{font-weight:700}"
 ".wide th small{font-weight:400;color:var(--dim)}\n"
-"figure{position:relative}.save{position:absolute;top:14px;right:16px;font:12px/1.4 inherit;"
-"color:var(--dim);background:none;border:1px solid var(--rule);border-radius:6px;padding:2px 9px;"
-"cursor:pointer;opacity:0;transition:opacity .15s}figure:hover .save,.save:focus{opacity:1}"
-".save:hover{color:var(--ink);border-color:var(--axis)}@media (hover:none){.save{opacity:1}}\n"
+"figure{position:relative}.tools{position:absolute;top:14px;right:16px;display:flex;gap:6px;"
+"opacity:0;transition:opacity .15s}figure:hover .tools,.tools:focus-within{opacity:1}"
+".tools button{font:12px/1.4 inherit;color:var(--dim);background:none;"
+"border:1px solid var(--rule);border-radius:6px;padding:2px 9px;cursor:pointer}"
+".tools button:hover,.tools [aria-pressed=true]{color:var(--ink);border-color:var(--axis)}"
+"@media (hover:none){.tools{opacity:1}}\n"
 ".wide tbody th{white-space:normal;overflow-wrap:anywhere;min-width:130px}\n"
 "pre{margin:10px 0 0;padding:14px;background:var(--page);border-radius:8px;overflow-x:auto;"
 "font:13px/1.5 ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace}\n"
@@ -108,7 +122,7 @@ static const char style_chart[] =
 "text-decoration:underline}\n"
 "footer{color:var(--dim);font-size:13px;margin-top:28px;overflow-wrap:anywhere}\n"
 "@media print{body{background:none;font-size:12px}main{max-width:none;padding:0}"
-"figure,.tile,.card{break-inside:avoid;border-color:#bbb}nav,.save{display:none}"
+"figure,.tile,.card{break-inside:avoid;border-color:#bbb}nav,.tools,.tip,.cross{display:none}"
 "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 "section{break-before:page}h2{margin-top:0}"
 "details:not([open]),.card:has(details:not([open])){display:none}"
@@ -120,44 +134,4 @@ static const char style_chart[] =
 ".wide thead th{font-size:9.5px}.wide tbody th{min-width:0}}\n";
 // clang-format on
 
-/* Every chart gets a button that saves it as a file of its own: a copy in which each element
- * has the look it has on the page, so that it needs no style sheet. Without scripts there are
- * no buttons, and nothing else is missing. */
-// clang-format off
-const char eg_script[] =
-"const looks = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity',\n"
-"  'stroke-dasharray', 'stroke-linejoin', 'stroke-linecap', 'font-size', 'font-weight',\n"
-"  'font-family', 'text-anchor', 'rx', 'image-rendering'];\n"
-"const save = svg => {\n"
-"  const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;\n"
-"  const to = [copy, ...copy.querySelectorAll('*')];\n"
-"  [svg, ...svg.querySelectorAll('*')].forEach((from, i) => {\n"
-"    const style = getComputedStyle(from);\n"
-"    to[i].removeAttribute('class');\n"
-"    to[i].setAttribute('style', looks.map(l => l + ':' + style.getPropertyValue(l)).join(';'));\n"
-"  });\n"
-"  const page = document.createElementNS(svg.namespaceURI, 'rect');\n"
-"  page.setAttribute('width', '100%');\n"
-"  page.setAttribute('height', '100%');\n"
-"  page.setAttribute('fill', getComputedStyle(svg.closest('figure')).backgroundColor);\n"
-"  copy.insertBefore(page, copy.querySelector('desc').nextSibling);\n"
-"  copy.setAttribute('width', box.width);\n"
-"  copy.setAttribute('height', box.height);\n"
-"  return new XMLSerializer().serializeToString(copy);\n"
-"};\n"
-"for (const svg of document.querySelectorAll('figure svg')) {\n"
-"  const button = document.createElement('button');\n"
-"  button.className = 'save';\n"
-"  button.textContent = 'Save SVG';\n"
-"  button.onclick = () => {\n"
-"    const link = document.createElement('a');\n"
-"    link.href = URL.createObjectURL(new Blob([save(svg)], {type: 'image/svg+xml'}));\n"
-"    link.download = svg.dataset.chart + '.svg';\n"
-"    link.click();\n"
-"    URL.revokeObjectURL(link.href);\n"
-"  };\n"
-"  svg.closest('figure').prepend(button);\n"
-"}\n";
-// clang-format on
-
-const char *const eg_style[] = {style_page, style_chart, NULL};
+const char *const eg_style[] = {style_page, style_chart, style_table, NULL};

@@ -153,6 +153,9 @@ eg_status eg_groups_swept_keys(eg_arena *a, const eg_groups *g, const char ***ou
 /* A group's value of a setting; NULL: it is not swept there. */
 const char *eg_group_swept(const eg_group *g, const char *key);
 
+/* Whether two groups are of one sweep: they differ in the values of its settings alone. */
+bool eg_group_in_sweep(const eg_group *a, const eg_group *b);
+
 /* Whether a group's mean accuracy on samples held out of training is the highest of its sweep,
  * over the seeds that all of the sweep have finished. The test must not choose. */
 bool eg_group_is_chosen(const eg_groups *all, const eg_group *g);

@@ -71,7 +71,7 @@ static eg_status swept_read(eg_groups *g, eg_group *of)
     return of->base ? EG_OK : EG_ENOMEM;
 }
 
-static bool swept_same(const eg_group *a, const eg_group *b)
+bool eg_group_in_sweep(const eg_group *a, const eg_group *b)
 {
     bool same = a->n_swept == b->n_swept && strcmp(a->base, b->base) == 0;
     for (size_t i = 0; same && i < a->n_swept; i++)
@@ -83,7 +83,7 @@ static bool swept_same(const eg_group *a, const eg_group *b)
 static bool swept_in_company(const eg_groups *g, const eg_group *of)
 {
     for (const eg_group *k = g->group; k < g->group + g->n; k++)
-        if (k != of && swept_same(k, of))
+        if (k != of && eg_group_in_sweep(k, of))
             return true;
     return false;
 }
@@ -108,7 +108,7 @@ static eg_status swept_validate(eg_groups *g, eg_group *of)
         int64_t seed = of->run[i]->start->seed;
         values[i] = swept_validation(of, seed);
         for (const eg_group *k = g->group; k < g->group + g->n && !isnan(values[i]); k++)
-            if (swept_same(k, of) && isnan(swept_validation(k, seed)))
+            if (eg_group_in_sweep(k, of) && isnan(swept_validation(k, seed)))
                 values[i] = NAN;
     }
     of->validated = eg_spread_of(values, of->n);
@@ -171,7 +171,7 @@ bool eg_group_is_chosen(const eg_groups *all, const eg_group *g)
         return false;
     for (const eg_group *k = all->group; k < all->group + all->n; k++) {
         double other = k->validated.mean;
-        if (swept_same(k, g) && (other > mine || (other == mine && k < g)))
+        if (eg_group_in_sweep(k, g) && (other > mine || (other == mine && k < g)))
             return false;
     }
     return true;
@@ -197,7 +197,7 @@ static bool swept_is_open(const eg_groups *g, const eg_group *of)
 {
     bool validated = false;
     for (const eg_group *k = g->group; k < g->group + g->n; k++) {
-        if (of->n_swept == 0 || !swept_same(k, of))
+        if (of->n_swept == 0 || !eg_group_in_sweep(k, of))
             continue;
         if (k < of || k->validated.n > 0)
             return false;

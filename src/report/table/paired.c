@@ -69,6 +69,16 @@ static bool paired_is_first(const eg_group *it, const eg_group *of, const char *
     return paired_in_one(it, of);
 }
 
+/* The first of an experiment, or if it is of a sweep, the best of that by validation. */
+static const eg_group *paired_usual(const eg_groups *g, const eg_group *of)
+{
+    const eg_group *first = paired_find(g, paired_is_first, of, NULL);
+    for (const eg_group *k = g->group; k < g->group + g->n; k++)
+        if (eg_group_is_chosen(g, k) && eg_group_in_sweep(k, first))
+            return k;
+    return first;
+}
+
 /* A title is one group's, whatever its experiment. */
 static bool paired_is_called(const eg_group *it, const eg_group *of, const char *label)
 {
@@ -191,7 +201,6 @@ eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_ho
                             eg_against *out)
 {
     const char *word = how->without ? how->without : how->against;
-    paired_fits fits = how->against ? paired_is_called : paired_is_first;
     size_t found = 0;
     *out = (eg_against){.which = paired_main(g)};
     out->to = eg_arena_alloc(a, g->n * sizeof *out->to);
@@ -199,8 +208,10 @@ eg_status eg_groups_against(eg_arena *a, const eg_groups *g, const eg_compare_ho
     if (how->without)
         EG_TRY(paired_without(a, g, word, out));
     for (size_t i = 0; i < g->n; i++) {
-        if (!how->without)
-            out->to[i] = paired_find(g, fits, &g->group[i], word);
+        if (how->against)
+            out->to[i] = paired_find(g, paired_is_called, &g->group[i], word);
+        else if (!how->without)
+            out->to[i] = paired_usual(g, &g->group[i]);
         found += out->to[i] != NULL;
     }
     if (found == 0 && how->without)
