@@ -69,7 +69,7 @@ const point = () => chart.dispatchEvent(new PointerEvent("pointermove",
 const told = () => [...chart.closest("figure").querySelectorAll(".tip p span")].map(s => s.textContent);
 point();
 document.body.dataset.told = told().sort().join();
-document.body.dataset.value = /^\d+\.\d % ± \d/.test(document.querySelector(".tip em").textContent);
+document.body.dataset.value = /^\d+\.\d ± \d+\.\d %$/.test(document.querySelector(".tip em").textContent);
 chart.querySelector("[data-of='1']").onclick();
 point();
 document.body.dataset.left = told().length;

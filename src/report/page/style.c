@@ -83,7 +83,7 @@ static const char style_chart[] =
 "border:1px solid var(--axis);border-radius:8px;padding:6px 10px;font-size:12.5px;z-index:2;"
 "white-space:nowrap;max-width:90%;overflow:hidden}.tip b{display:block;font-weight:600}"
 ".tip p{margin:0;display:flex;gap:8px;align-items:center}.tip p span{flex:1}"
-".tip p i{width:10px;height:10px;border-radius:3px;background:var(--k)}\n"
+".tip em{font-style:normal}.tip p i{width:10px;height:10px;border-radius:3px;background:var(--k)}\n"
 ".heat{fill:var(--k);rx:3px}.ownheat{stroke:var(--ink);stroke-width:1.4}"
 "\n"
 ".bad path{stroke:var(--bad);stroke-width:2;fill:none}.bad path[d*=V]{stroke-dasharray:5 3}\n"
