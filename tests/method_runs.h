@@ -104,8 +104,9 @@ static inline bool method_runs_exclude(const eg_method *a, const eg_method *b)
     assert_true(method_agrees(a, 0, &x));
     assert_true(method_agrees(b, 0, &y));
     return (a->server.model_of && b->server.model_of) || (x.all.side && y.all.side) ||
-           (x.all.shares_plain && y.all.shares_plain) || (x.all.personal && y.all.global) ||
-           (x.all.global && y.all.personal);
+           (x.all.shares_plain && y.all.shares_plain) || (a->answers && b->answers) ||
+           (x.all.fills && (y.all.fills || y.all.logits)) || (y.all.fills && x.all.logits) ||
+           (x.all.personal && y.all.global) || (x.all.global && y.all.personal);
 }
 
 /* Writes a run of two parts; false: they exclude each other. */

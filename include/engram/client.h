@@ -112,6 +112,10 @@ eg_status eg_client_add_sample(eg_client *c, int64_t task, int64_t id);
  * not count in the client's weight. EG_EINVAL: a label is no class. */
 eg_status eg_client_add_rows(eg_client *c, const float *x, const float *labels, int64_t n);
 
+/* Marks the classes of the client's earlier stages that are none of this one's, to be known for
+ * their past alone. marks: [classes], zeroed */
+void eg_client_past_classes(const eg_client *c, uint8_t *marks);
+
 /* The rows of n training samples as the network is fed them, upright and without random crops
  * and flips: x [n, c, h, w], labels [n]. */
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
@@ -191,6 +195,9 @@ typedef struct eg_look {
 eg_status eg_client_look(eg_client *c, const eg_point *at, const eg_rows *rows,
                          const eg_look *out);
 
+/* The name of the part whose hook runs: for code that several parts share. */
+const char *eg_client_part(const eg_client *c);
+
 /* --- What lasts as long as the client: named records. */
 
 /* A record as it was last kept; *out is NULL if there is none. Borrowed for the turn, or until
@@ -209,6 +216,11 @@ eg_status eg_client_release(eg_client *c, const char *name);
 eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **out);
 eg_status eg_client_keep_flat(eg_client *c, const char *name, const float *values);
 eg_status eg_client_keep_model(eg_client *c, const char *name);
+
+/* In the download hook of training: the model that the client received when its stage began,
+ * which the core keeps under this name. *out is NULL in its first stage, before which it had
+ * learned nothing; else it belongs to the worker and lasts for the turn. */
+eg_status eg_client_stage_model(eg_client *c, const char *name, eg_learner **out);
 
 /* A number worth seeing: an event in the log, a curve on the page. A name is 1 to 63 printable
  * ASCII characters without quotes and backslashes (EG_EINVAL); a value that is not finite is a

@@ -41,6 +41,7 @@ typedef struct eg_memory_rows {
 void eg_memory_push(eg_memory *m, const eg_memory_rows *rows, eg_rng *rng);
 
 int64_t eg_memory_filled(const eg_memory *m);
+int64_t eg_memory_size(const eg_memory *m); /* rows it has room for */
 
 /* Draws to->n different rows (as many as there are, at most) into to's arrays; returns how
  * many. */
@@ -50,6 +51,17 @@ int64_t eg_memory_draw(const eg_memory *m, eg_rng *rng, const eg_memory_rows *to
 eg_memory_rows eg_memory_get(const eg_memory *m);
 /* EG_ESHAPE: the rows do not fit. An empty set of rows empties the memory. */
 eg_status eg_memory_set(eg_memory *m, const eg_memory_rows *rows);
+
+/* Herding (Welling, 2009, as iCaRL uses it): picks m <= n of n rows one after the other, each
+ * the one that brings the mean of those picked closest to the mean of all; of equals the first.
+ * The best first, so that fewer are a beginning of more. features [n, d], picked [m]. */
+eg_status eg_herd(const float *features, int64_t n, int64_t d, int64_t m, int64_t *picked);
+
+/* Makes it a memory of exemplars, in groups of one label each: those it has, and for each label
+ * of the rows given a new one. Each keeps floor(size / groups) rows: an old group its first, a
+ * new one those that are herded by features [rows->n, d], best first. */
+eg_status eg_memory_herd(eg_memory *m, const eg_memory_rows *rows, const float *features,
+                         int64_t d);
 
 #ifdef __cplusplus
 }

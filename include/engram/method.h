@@ -28,7 +28,13 @@
 extern "C" {
 #endif
 
-enum { EG_TRAINING = 0, EG_MAX_REPLAYS = 4, EG_MAX_EXCHANGES = 4, EG_MAX_UPLOADS = 4 };
+enum {
+    EG_TRAINING = 0,
+    EG_MAX_REPLAYS = 4,
+    EG_MAX_EXCHANGES = 4,
+    EG_MAX_UPLOADS = 4,
+    EG_MAX_KNOWN = 4
+};
 
 /* Rows of the client's memory that the core draws for every batch. */
 typedef struct eg_replay {
@@ -40,9 +46,9 @@ typedef struct eg_replay {
 /* One more exchange in every round, after training. */
 typedef struct eg_exchange {
     const char *name;
-    bool sum; /* its answers count together alone: collect is called once, for EG_SERVER, with
-                 the mean of every tensor and scalar over the accepted answers that have it, and
-                 not at all if there is none; so single answers may one day be hidden */
+    bool sum; /* only the mean of the answers is used: collect is called once, for EG_SERVER,
+                 with the mean of every tensor and scalar over the accepted answers that have
+                 it, and not at all if there is none; so single answers may one day be hidden */
     bool
         everyone; /* also clients who took part before and would now, if they had data; their
                      view is what they had then. Who was not drawn for the round is not asked */
@@ -50,15 +56,17 @@ typedef struct eg_exchange {
 
 /* What a part wishes of the run. */
 typedef struct eg_wishes {
-    unsigned offers;   /* EG_OFFERS_* bits that the scenario must offer */
-    bool memory;       /* the experiment must declare a memory */
-    bool logits;       /* whose rows keep the outputs they were stored with */
-    bool insert_once;  /* and which is offered each sample once a stage, whatever memory.insert
-                          says */
-    bool images;       /* rows must have pixels within [-1, 1], as generators draw them */
-    bool global;       /* there must be a global model: no part may wish for personal ones */
-    bool personal;     /* every client keeps its own model; there is no global one */
-    bool plain_mean;   /* uploads count alike in the mean, whatever server.weights says */
+    unsigned offers;  /* EG_OFFERS_* bits that the scenario must offer */
+    bool memory;      /* the experiment must declare a memory */
+    bool logits;      /* whose rows keep the outputs they were stored with */
+    bool insert_once; /* and which is offered each sample once a stage, whatever memory.insert
+                         says */
+    bool fills;       /* it fills the memory itself (eg_memory_set): the core offers it nothing;
+                         one part at most */
+    bool images;      /* rows must have pixels within [-1, 1], as generators draw them */
+    bool global;      /* there must be a global model: no part may wish for personal ones */
+    bool personal;    /* every client keeps its own model; there is no global one */
+    bool plain_mean;  /* uploads count alike in the mean, whatever server.weights says */
     bool shares_plain; /* its terms take weight off the batch's own cross entropy (c->plain), of
                           which two parts could take more than there is; one part at most */
     bool rests;        /* its `wants` may leave training out, so that nobody knows before which
@@ -81,6 +89,17 @@ typedef struct eg_setting {
                         rule, or server.optimizer steps along it */
 } eg_setting;
 
+/* The client's record in which the core keeps what its know hook adds. */
+#define EG_KNOWN "known"
+
+/* What a part's own answers are made from. */
+typedef struct eg_asked {
+    eg_node *x;        /* [n, c, h, w] */
+    eg_node *features; /* [n, d] */
+    eg_node *outputs;  /* [n, n_classes]: the head's, or those of the part that makes them */
+    eg_node *known[EG_MAX_KNOWN]; /* what the part declared (know), in that order */
+} eg_asked;
+
 typedef struct eg_client_half {
     size_t size; /* of the state */
     void (*fini)(void *self);
@@ -100,6 +119,9 @@ typedef struct eg_client_half {
     /* Between rounds, where people look on: adds what the client draws with, as its records
      * have it, to a sheet. Nothing of it reaches the server. */
     eg_status (*exhibit)(void *self, eg_client *c, struct eg_gallery *to);
+    /* After training, where clients have models of their own: what tests of this one's are to
+     * know. All that was declared, or nothing; the core keeps it. */
+    eg_status (*know)(void *self, eg_client *c, eg_bundle *to);
 } eg_client_half;
 
 typedef struct eg_server_half {
@@ -145,6 +167,9 @@ typedef struct eg_server_half {
      * (eg_gallery_add), whose values count in the run's params_sha256. Before, whenever a sheet
      * of drawings is made. */
     eg_status (*exhibit)(void *self, eg_server *s, struct eg_gallery *to);
+    /* What tests are to know now: before each test, and when the model is saved. All that was
+     * declared, or nothing. */
+    eg_status (*know)(void *self, eg_server *s, eg_bundle *to);
 } eg_server_half;
 
 typedef struct eg_method {
@@ -159,6 +184,14 @@ typedef struct eg_method {
      * known, else at all that were met. One part at most. */
     eg_node *(*outputs)(const void *options, const eg_net *net, eg_graph *g, eg_node *features,
                         eg_node *tasks);
+    /* Declares what the part's own answers know: up to EG_MAX_KNOWN tensors, with the values
+     * they have before a half's know hook adds others. They are sent with every test and saved
+     * beside the model. */
+    eg_status (*know)(const void *options, const eg_net *net, eg_bundle *out);
+    /* Records what tests take for the outputs [n, n_classes], in eval form: in every test of a
+     * run and of the model it saves, never in training. One part at most. */
+    eg_node *(*answers)(const void *options, const eg_net *net, eg_graph *g,
+                        const eg_asked *in);
     /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". self is
      * the client's half, as in all that follows. */
     eg_node *(*loss)(void *self, eg_client *c, eg_graph *g, eg_node *loss);

@@ -90,6 +90,10 @@ void eg_net_backward(const eg_net *net, eg_graph *g, eg_node *loss);
  * given. */
 eg_status eg_net_save(const eg_net *net, const char *path, const float *value,
                       const float *state, const eg_stored_note *notes, size_t n_notes);
+/* The same with tensors more that stand beside the net's (EG_BESIDE). */
+eg_status eg_net_save_beside(const eg_net *net, const char *path, const float *value,
+                             const float *state, const eg_stored *beside, size_t n_beside,
+                             const eg_stored_note *notes, size_t n_notes);
 
 /* Reads such notes and makes the net. EG_EFORMAT: the file does not say what it is of. */
 eg_status eg_net_of_notes(const eg_tensors *file, eg_net **out);

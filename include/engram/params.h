@@ -92,6 +92,15 @@ void eg_params_clear_gaps(const eg_params *p, bool trained, float *values);
 eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
                          const float *state, const eg_stored_note *notes, size_t n_notes);
 eg_status eg_params_load(const eg_params *p, const char *path, float *value, float *state);
+
+/* What stands in such a file beside the network's tensors has this before its name: loading
+ * passes over it. */
+#define EG_BESIDE "beside."
+/* The same with n_beside tensors more, under such names. */
+eg_status eg_params_save_beside(const eg_params *p, const char *path, const float *value,
+                                const float *state, const eg_stored *beside, size_t n_beside,
+                                const eg_stored_note *notes, size_t n_notes);
+
 /* What a tensor takes of the file's of its name. */
 typedef enum eg_take {
     EG_TAKE_ALL,  /* all of it: the shapes are the same */

@@ -42,6 +42,9 @@ eg_status eg_server_release(eg_server *s, const char *name);
  * checkpoint and comes back as it was. The part changes it, the core frees it. */
 eg_status eg_server_vector(eg_server *s, const char *name, float **out);
 
+/* The name of the part whose hook runs: for code that several parts share. */
+const char *eg_server_part(const eg_server *s);
+
 /* A number worth seeing: an event in the log, a curve on the page. */
 eg_status eg_server_note(eg_server *s, const char *name, double value);
 

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "engine/graph/flops.h"
+#include "engine/graph/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ eg_status eg_parts_set(eg_parts *p, const char *part, const char *option, const 
 
 /* The name of the first of two parts that want what only one may have. */
 typedef struct parts_claim {
-    const char *side, *plain, *outputs, *models;
+    const char *side, *plain, *outputs, *models, *answers, *fills, *logits;
     const char *personal, *global; /* and of those that exclude each other */
 } parts_claim;
 
@@ -125,9 +126,14 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
                                "reweigh the batch's own cross entropy"));
     if (m->outputs)
         EG_TRY(parts_claim_one(&claims->outputs, m->component.name, "make the outputs"));
+    if (m->answers)
+        EG_TRY(parts_claim_one(&claims->answers, m->component.name, "answer tests"));
+    if (w->fills)
+        EG_TRY(parts_claim_one(&claims->fills, m->component.name, "fill the memory"));
     if (m->server.model_of)
         EG_TRY(parts_claim_one(&claims->models, m->component.name, "have models of clients"));
     claims->personal = w->personal ? m->component.name : claims->personal;
+    claims->logits = w->logits ? m->component.name : claims->logits;
     claims->global = w->global ? m->component.name : claims->global;
     if (claims->personal && claims->global)
         return eg_fail(EG_EINVAL, "'%s' needs the global model, which '%s' does without",
@@ -137,6 +143,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->all.memory |= w->memory;
     a->all.logits |= w->logits;
     a->all.insert_once |= w->insert_once;
+    a->all.fills |= w->fills;
     a->all.images |= w->images;
     a->all.personal |= w->personal;
     a->all.plain_mean |= w->plain_mean;
@@ -144,6 +151,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->all.shares_plain |= w->shares_plain;
     a->all.side += w->side;
     a->outputs = m->outputs ? part : a->outputs;
+    a->answers = m->answers ? part : a->answers;
     a->weighs |= m->server.weight != NULL;
     a->sends_each |= m->server.send_one != NULL;
     a->shows |= m->client.exhibit != NULL;
@@ -157,7 +165,8 @@ eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memor
                          eg_agreement *out)
 {
     parts_claim claims = {0};
-    *out = (eg_agreement){.outputs = EG_MAX_PARTS, .fixed_rows = true, .n_exchanges = 1};
+    *out = (eg_agreement){
+        .outputs = EG_MAX_PARTS, .answers = EG_MAX_PARTS, .fixed_rows = true, .n_exchanges = 1};
     out->exchanges[0].part = EG_MAX_PARTS;
     out->exchanges[0].is.name = "training";
     if (p->n == 0)
@@ -172,6 +181,69 @@ eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memor
         if (w.memory && !has_memory)
             return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->component.name);
         EG_TRY(parts_join(m, i, &w, &claims, out));
+    }
+    if (claims.fills && out->all.logits)
+        return eg_fail(EG_EINVAL, "'%s' fills the memory without the outputs that '%s' needs",
+                       claims.fills, claims.logits);
+    return EG_OK;
+}
+
+/* The part whose answers tests take; NULL: none. */
+static const eg_part *parts_answering(const eg_parts *p, const eg_agreement *a)
+{
+    return a->answers < EG_MAX_PARTS ? &p->at[a->answers] : NULL;
+}
+
+eg_status eg_answers_know(const eg_method *m, const void *options, const eg_net *net,
+                          eg_bundle **out)
+{
+    EG_TRY(eg_bundle_new(out));
+    eg_status s = m->know ? m->know(options, net, *out) : EG_OK;
+    bool fits = eg_bundle_n(*out) <= EG_MAX_KNOWN;
+    for (size_t i = 0; i < eg_bundle_n(*out) && fits; i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(*out, i, &e);
+        fits = !e.is_scalar;
+    }
+    if (s == EG_OK && !fits)
+        s = eg_fail(EG_EINVAL, "answers know up to %d tensors and no scalar", EG_MAX_KNOWN);
+    if (s != EG_OK) {
+        eg_bundle_free(*out);
+        *out = NULL;
+    }
+    return eg_blame(s, "%s", m->component.name);
+}
+
+eg_status eg_parts_known(const eg_parts *p, const eg_agreement *a, const eg_net *net,
+                         eg_bundle **out)
+{
+    const eg_part *part = parts_answering(p, a);
+    *out = NULL;
+    return part ? eg_answers_know(part->method, part->options, net, out) : EG_OK;
+}
+
+eg_node *eg_answers_record(const eg_method *m, const void *options, const eg_net *net,
+                           const eg_bundle *known, eg_graph *g, eg_asked in)
+{
+    eg_bundle_entry e;
+    for (size_t i = 0; i < eg_bundle_n(known); i++) {
+        eg_bundle_at(known, i, &e);
+        eg_node *there = eg_find_input(g, e.name); /* a test answers twice */
+        in.known[i] = there ? there : eg_input(g, e.name, e.shape);
+    }
+    return m->answers(options, net, g, &in);
+}
+
+eg_status eg_answers_fill(eg_plan *plan, const eg_bundle *known, const eg_bundle *values)
+{
+    eg_bundle_entry e;
+    for (size_t i = 0; i < eg_bundle_n(known); i++) {
+        eg_bundle_at(known, i, &e);
+        float *to = eg_plan_input(plan, e.name);
+        if (values && eg_bundle_find(values, e.name, NULL))
+            EG_TRY(eg_bundle_need(values, e.name, e.n, &e.values));
+        if (to) /* the answers need not use all that is known */
+            memcpy(to, e.values, e.n * sizeof *to);
     }
     return EG_OK;
 }
@@ -321,6 +393,19 @@ eg_status eg_chain_show(eg_chain *k, eg_client *c, struct eg_gallery *to)
     CHAIN_RUN(k, c, EG_TRAINING, client.exhibit, c, to);
 }
 
+eg_status eg_chain_know_own(eg_chain *k, eg_client *c, eg_bundle *to)
+{
+    CHAIN_RUN(k, c, EG_TRAINING, client.know, c, to);
+}
+
+eg_node *eg_chain_answers(const eg_chain *k, const eg_net *net, const eg_bundle *known,
+                          eg_graph *g, eg_asked in)
+{
+    const eg_part *part = parts_answering(k->parts, k->agreed);
+    return part ? eg_answers_record(part->method, part->options, net, known, g, in)
+                : in.outputs;
+}
+
 eg_status eg_chain_begin(eg_chain *k, eg_server *s)
 {
     CHAIN_RUN(k, s, EG_TRAINING, server.begin, s);
@@ -400,4 +485,9 @@ eg_status eg_chain_save(eg_chain *k, eg_server *s)
 eg_status eg_chain_exhibit(eg_chain *k, eg_server *s, struct eg_gallery *to)
 {
     CHAIN_RUN(k, s, EG_TRAINING, server.exhibit, s, to);
+}
+
+eg_status eg_chain_know(eg_chain *k, eg_server *s, eg_bundle *to)
+{
+    CHAIN_RUN(k, s, EG_TRAINING, server.know, s, to);
 }

@@ -52,6 +52,7 @@ typedef struct eg_replay_inputs {
 typedef struct eg_agreement {
     eg_wishes all;   /* replays and exchanges are below */
     size_t outputs;  /* the part that makes outputs; EG_MAX_PARTS: none */
+    size_t answers;  /* the part that answers tests; likewise */
     bool weighs;     /* a part has factors for the mean */
     bool sends_each; /* a part sends each client something of its own */
     bool has_models; /* a part has models of clients */
@@ -74,6 +75,18 @@ typedef struct eg_agreement {
 /* Asks every part once. has_memory: the experiment declares one. */
 eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memory,
                          eg_agreement *out);
+
+/* What the answering part declares, a bundle to be freed; NULL if there is no such part. */
+eg_status eg_parts_known(const eg_parts *p, const eg_agreement *a, const eg_net *net,
+                         eg_bundle **out);
+
+/* The answers of a method alone. Declares what they know; records them, with known's tensors as
+ * inputs; fills these, from `values` where it has them, else with those declared. */
+eg_status eg_answers_know(const eg_method *m, const void *options, const eg_net *net,
+                          eg_bundle **out);
+eg_node *eg_answers_record(const eg_method *m, const void *options, const eg_net *net,
+                           const eg_bundle *known, eg_graph *g, eg_asked in);
+eg_status eg_answers_fill(eg_plan *plan, const eg_bundle *known, const eg_bundle *values);
 
 /* One half of every part, with its state. */
 typedef struct eg_chain {
@@ -105,6 +118,9 @@ eg_status eg_chain_trained(eg_chain *k, eg_client *c);
 eg_status eg_chain_answer(eg_chain *k, eg_client *c, size_t x, eg_bundle *to);
 
 eg_status eg_chain_show(eg_chain *k, eg_client *c, struct eg_gallery *to);
+eg_status eg_chain_know_own(eg_chain *k, eg_client *c, eg_bundle *to);
+eg_node *eg_chain_answers(const eg_chain *k, const eg_net *net, const eg_bundle *known,
+                          eg_graph *g, eg_asked in);
 
 /* The server's. */
 eg_status eg_chain_begin(eg_chain *k, eg_server *s);
@@ -123,5 +139,6 @@ bool eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, const float **
                        const float **state);
 eg_status eg_chain_save(eg_chain *k, eg_server *s);
 eg_status eg_chain_exhibit(eg_chain *k, eg_server *s, struct eg_gallery *to);
+eg_status eg_chain_know(eg_chain *k, eg_server *s, eg_bundle *to);
 
 #endif

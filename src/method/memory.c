@@ -100,6 +100,11 @@ int64_t eg_memory_filled(const eg_memory *m)
     return m->filled;
 }
 
+int64_t eg_memory_size(const eg_memory *m)
+{
+    return m->size;
+}
+
 int64_t eg_memory_draw(const eg_memory *m, eg_rng *rng, const eg_memory_rows *to)
 {
     eg_memory_rows own = eg_memory_get(m);
@@ -135,4 +140,127 @@ eg_status eg_memory_set(eg_memory *m, const eg_memory_rows *rows)
             memcpy(m->logits, rows->logits, (size_t)rows->n * m->n_logits * sizeof *m->logits);
     }
     return EG_OK;
+}
+
+/* The free row that has the least |(sum + f) / k - mean|^2 = |f + (sum - k mean)|^2 / k^2. gap
+ * [d] is sum - k mean. */
+static int64_t memory_closest(const float *features, int64_t n, int64_t d, const double *gap,
+                              const bool *taken)
+{
+    int64_t best = -1;
+    double least = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double apart = 0;
+        for (int64_t k = 0; k < d && !taken[i]; k++) {
+            double x = (double)features[i * d + k] + gap[k];
+            apart += x * x;
+        }
+        if (!taken[i] && (best < 0 || apart < least))
+            best = i, least = apart;
+    }
+    return best;
+}
+
+eg_status eg_herd(const float *features, int64_t n, int64_t d, int64_t m, int64_t *picked)
+{
+    double *mean; /* [2, d]: the mean of all; what is picked so far, minus as many means */
+    bool *taken;  /* [n] */
+    EG_ASSERT(m <= n);
+    EG_TRY(eg_alloc(2 * (size_t)d + 1, sizeof *mean, &mean));
+    eg_status s = eg_alloc((size_t)n + 1, sizeof *taken, &taken);
+    double *gap = mean + d;
+    for (int64_t i = 0; i < n * d && s == EG_OK; i++)
+        mean[i % d] += (double)features[i] / (double)n;
+    for (int64_t i = 0; i < m && s == EG_OK; i++) {
+        for (int64_t k = 0; k < d; k++)
+            gap[k] -= mean[k];
+        picked[i] = memory_closest(features, n, d, gap, taken);
+        taken[picked[i]] = true;
+        for (int64_t k = 0; k < d; k++)
+            gap[k] += (double)features[picked[i] * d + k];
+    }
+    free(mean);
+    if (s == EG_OK)
+        free(taken);
+    return s;
+}
+
+/* The rows from `at` on that have the label of the first. */
+static int64_t memory_run(const float *labels, int64_t at, int64_t n)
+{
+    int64_t end = at + 1;
+    while (end < n && (int64_t)labels[end] == (int64_t)labels[at])
+        end++;
+    return end - at;
+}
+
+/* Numbers of the rows by label, and within one as they come: a sort by counting. order [n]; the
+ * number of labels that are there. */
+static int64_t memory_sort(const eg_memory_rows *rows, int64_t *order)
+{
+    int64_t n = 0, groups = 0, most = 0;
+    for (int64_t i = 0; i < rows->n; i++)
+        most = (int64_t)rows->labels[i] > most ? (int64_t)rows->labels[i] : most;
+    for (int64_t y = 0; y <= most && n < rows->n; y++) {
+        int64_t before = n;
+        for (int64_t i = 0; i < rows->n; i++)
+            if ((int64_t)rows->labels[i] == y)
+                order[n++] = i;
+        groups += n > before;
+    }
+    return groups;
+}
+
+/* A new group: of the n rows that order tells, at most quota, put behind those of `to`. room
+ * [n, d] and picked [n] are scratch. */
+static eg_status memory_herd_group(eg_memory *m, const eg_memory_rows *rows,
+                                   const float *features, int64_t d, const int64_t *order,
+                                   int64_t n, int64_t quota, float *room, int64_t *picked)
+{
+    const eg_memory_rows own = eg_memory_get(m);
+    int64_t keep = n < quota ? n : quota;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(room + i * d, features + order[i] * d, (size_t)d * sizeof *room);
+    EG_TRY(eg_herd(room, n, d, keep, picked));
+    for (int64_t i = 0; i < keep; i++)
+        memory_copy(m, rows, order[picked[i]], &own, m->filled++);
+    return EG_OK;
+}
+
+/* The groups there are keep their first rows. */
+static void memory_shorten(eg_memory *m, int64_t quota)
+{
+    const eg_memory_rows own = eg_memory_get(m);
+    m->filled = 0;
+    for (int64_t at = 0, n; at < own.n; at += n) {
+        n = memory_run(m->labels, at, own.n);
+        for (int64_t i = 0; i < n && i < quota; i++, m->filled++)
+            if (m->filled != at + i)
+                memory_copy(m, &own, at + i, &own, m->filled);
+    }
+}
+
+eg_status eg_memory_herd(eg_memory *m, const eg_memory_rows *rows, const float *features,
+                         int64_t d)
+{
+    int64_t *order; /* [2, n]: rows by label, and scratch */
+    float *room;    /* [n, d] */
+    EG_TRY(eg_alloc(2 * (size_t)rows->n + 1, sizeof *order, &order));
+    eg_status s = eg_alloc((size_t)rows->n + 1, (size_t)d * sizeof *room, &room);
+    int64_t groups = memory_sort(rows, order);
+    for (int64_t at = 0; at < m->filled; at += memory_run(m->labels, at, m->filled))
+        groups++;
+    int64_t quota = groups ? m->size / groups : 0;
+    memory_shorten(m, quota);
+    for (int64_t at = 0, n; at < rows->n && s == EG_OK; at += n) {
+        float y = rows->labels[order[at]];
+        for (n = 1; at + n < rows->n && rows->labels[order[at + n]] <= y; n++)
+            ;
+        s = memory_herd_group(m, rows, features, d, order + at, n, quota, room,
+                              order + rows->n);
+    }
+    m->seen += rows->n;
+    free(order);
+    free(room);
+    return s;
 }

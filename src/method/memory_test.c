@@ -179,6 +179,56 @@ static void test_a_memory_put_back_goes_on(void **state)
     eg_memory_free(b);
 }
 
+/* Of 0, 1 and 5 the mean is 2. Nearest to it is 1; of (1 + 0) / 2 and (1 + 5) / 2 the second; 0
+ * is left. Of two rows that are as good the first. */
+static void test_herding_keeps_the_mean_by_hand(void **state)
+{
+    (void)state;
+    const float line[] = {0, 1, 5}, same[] = {3, 4, 3, 4};
+    int64_t picked[3];
+    assert_ok(eg_herd(line, 3, 1, 3, picked));
+    assert_int_equal(picked[0], 1);
+    assert_int_equal(picked[1], 2);
+    assert_int_equal(picked[2], 0);
+    assert_ok(eg_herd(same, 2, 2, 1, picked));
+    assert_int_equal(picked[0], 0);
+}
+
+/* Two classes of one stage, five rows each; then another stage, whose class 1 is a group of its
+ * own behind that of the first. Features are the rows' first values. */
+static void test_a_memory_of_exemplars_makes_room_for_new_groups(void **state)
+{
+    (void)state;
+    eg_memory *m = memory_of(EG_MEMORY_RESERVOIR);
+    float x[2 * 10], labels[10], features[10];
+    for (int i = 0; i < 10; i++) {
+        x[2 * i] = features[i] = (float)(i < 8 ? i : 4 * i);
+        x[2 * i + 1] = -x[2 * i];
+        labels[i] = (float)(i % 2);
+    }
+    eg_memory_rows rows = {.n = 10, .sample = 2, .x = x, .labels = labels};
+    assert_ok(eg_memory_herd(m, &rows, features, 1));
+    /* Of 0 2 4 6 32 the mean is 8.8. Nearest is 6, then (6 + 4) / 2 = 5, then (10 + 2) / 3 = 4
+     * before (10 + 32) / 3 = 14, then (12 + 32) / 4 = 11. */
+    const double first[] = {6, 4, 2, 32, 0};
+    for (int i = 0; i < 5; i++) {
+        assert_near((double)eg_memory_get(m).x[2 * i], first[i], 0);
+        assert_near((double)eg_memory_get(m).labels[i], 0, 0);
+        assert_near((double)eg_memory_get(m).labels[5 + i], 1, 0);
+    }
+    rows.n = 3, rows.x = x + 2, rows.labels = (float[]){1, 1, 1};
+    assert_ok(eg_memory_herd(m, &rows, features + 1, 1)); /* three groups of three */
+    const eg_memory_rows now = eg_memory_get(m);
+    assert_int_equal(now.n, 9);
+    assert_int_equal(now.seen, 13);
+    for (int i = 0; i < 9; i++)
+        assert_near((double)now.labels[i], i < 3 ? 0 : 1, 0);
+    for (int i = 0; i < 3; i++)
+        assert_near((double)now.x[2 * i], first[i], 0);
+    assert_near((double)now.x[2 * 6], 2, 0); /* of 1, 2 and 3 */
+    eg_memory_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +238,8 @@ int main(void)
         cmocka_unit_test(test_draws_give_different_rows_all_alike),
         cmocka_unit_test(test_a_draw_of_more_than_there_is_gives_all),
         cmocka_unit_test(test_a_memory_put_back_goes_on),
+        cmocka_unit_test(test_herding_keeps_the_mean_by_hand),
+        cmocka_unit_test(test_a_memory_of_exemplars_makes_room_for_new_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,24 +40,7 @@ static const eg_opt pass_opts[] = {
 };
 // clang-format on
 
-static const char pass_name[] = "pass", pass_model[] = "pass.model";
-
-/* The model that its task began with: kept in the task's first round. */
-static eg_status pass_recall_model(pass_client *p, eg_client *c)
-{
-    const eg_bundle *kept;
-    bool found = false;
-    if (p->is.distill <= 0)
-        return EG_OK;
-    if (c->view.first)
-        EG_TRY(eg_client_keep_model(c, pass_model));
-    EG_TRY(eg_client_recall(c, pass_model, &kept));
-    EG_TRY(eg_worker_learner(c->worker, pass_model, eg_net_params(c->net), &p->past));
-    if (kept && c->view.stage > 0)
-        EG_TRY(eg_learner_recall(p->past, pass_model, kept, &found));
-    p->past = found ? p->past : NULL;
-    return EG_OK;
-}
+static const char pass_name[] = "pass";
 
 static eg_status pass_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
 {
@@ -68,7 +51,8 @@ static eg_status pass_download(void *self, eg_client *c, int exchange, const eg_
     EG_TRY(eg_prototypes_init(&p->now, c->scenario, c->net));
     EG_TRY(eg_prototypes_recall(&p->own, pass_name, c));
     EG_TRY(eg_draws_init(&p->old, &p->own, c, release));
-    EG_TRY(pass_recall_model(p, c));
+    if (p->is.distill > 0)
+        EG_TRY(eg_client_stage_model(c, "pass.model", &p->past));
     return release ? EG_OK : eg_prototypes_measure(&p->now, c, EG_MEASURE_PAPER);
 }
 

@@ -315,6 +315,9 @@ static void test_bad_settings_are_said_with_line_and_column(void **state)
         {"- {label: a, method: [fedlwf_2t, fedcil]}\n", "'fedlwf_2t' and 'fedcil' both"},
         {"- {label: a, method: [fedcil, dgr]}\n", "'fedcil' and 'dgr' both reweigh"},
         {"- {label: a, method: er, overrides: {memory: {kind: none}}}\n", "needs a memory"},
+        {"- {label: a, method: [ncm, icarl]}\n", "'ncm' and 'icarl' both answer tests"},
+        {"- {label: a, method: [icarl, der]}\n",
+         "'icarl' fills the memory without the outputs"},
     };
     char file[FILES_PATH * 2];
     snprintf(file, sizeof file, "%s/t.yaml", folder);

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
-                         const float *state, const eg_stored_note *notes, size_t n_notes)
+eg_status eg_params_save_beside(const eg_params *p, const char *path, const float *value,
+                                const float *state, const eg_stored *beside, size_t n_beside,
+                                const eg_stored_note *notes, size_t n_notes)
 {
     size_t n = eg_params_n(p);
-    eg_stored *list = calloc(n + 1, sizeof *list);
+    eg_stored *list = calloc(n + n_beside + 1, sizeof *list);
     if (!list)
-        return eg_fail(EG_ENOMEM, "no memory for %zu tensors", n);
+        return eg_fail(EG_ENOMEM, "no memory for %zu tensors", n + n_beside);
     for (size_t i = 0; i < n; i++) {
         const eg_param_info *t = eg_params_at(p, i);
         list[i] = (eg_stored){.name = t->name,
@@ -25,17 +26,27 @@ eg_status eg_params_save(const eg_params *p, const char *path, const float *valu
                               .bytes = (t->trained ? value : state) + t->offset};
         memcpy(list[i].dims, t->shape.dim, sizeof t->shape.dim);
     }
-    eg_status s = eg_safetensors_save(path, list, n, notes, n_notes);
+    if (n_beside > 0)
+        memcpy(list + n, beside, n_beside * sizeof *beside);
+    eg_status s = eg_safetensors_save(path, list, n + n_beside, notes, n_notes);
     free(list);
     return s;
 }
 
-/* Whether the network uses a tensor of a file, or passes over it: one of PyTorch's counters. */
+eg_status eg_params_save(const eg_params *p, const char *path, const float *value,
+                         const float *state, const eg_stored_note *notes, size_t n_notes)
+{
+    return eg_params_save_beside(p, path, value, state, NULL, 0, notes, n_notes);
+}
+
+/* Whether the network uses a tensor of a file, or passes over it: one that stands beside, or
+ * one of PyTorch's counters. */
 static bool params_knows(const eg_params *p, const char *name)
 {
     const char *counter = ".num_batches_tracked";
     size_t n = strlen(name), m = strlen(counter);
-    bool known = n > m && strcmp(name + n - m, counter) == 0;
+    bool known = (n > m && strcmp(name + n - m, counter) == 0) ||
+                 strncmp(name, EG_BESIDE, strlen(EG_BESIDE)) == 0;
     for (size_t i = 0; i < eg_params_n(p) && !known; i++)
         known = strcmp(eg_params_at(p, i)->name, name) == 0;
     return known;

@@ -14,6 +14,13 @@ enum { NET_NOTES = 7 };
 eg_status eg_net_save(const eg_net *net, const char *path, const float *value,
                       const float *state, const eg_stored_note *notes, size_t n_notes)
 {
+    return eg_net_save_beside(net, path, value, state, NULL, 0, notes, n_notes);
+}
+
+eg_status eg_net_save_beside(const eg_net *net, const char *path, const float *value,
+                             const float *state, const eg_stored *beside, size_t n_beside,
+                             const eg_stored_note *notes, size_t n_notes)
+{
     const eg_net_spec *s = eg_net_spec_of(net);
     char options[EG_NET_OPTIONS], input[80], classes[24], side[24];
     EG_TRY(eg_model_print(eg_net_model(net), eg_net_options(net), sizeof options, options));
@@ -31,8 +38,8 @@ eg_status eg_net_save(const eg_net *net, const char *path, const float *value,
     memcpy(all, own, sizeof own);
     if (n_notes > 0)
         memcpy(all + NET_NOTES, notes, n_notes * sizeof *notes);
-    eg_status status =
-        eg_params_save(eg_net_params(net), path, value, state, all, NET_NOTES + n_notes);
+    eg_status status = eg_params_save_beside(eg_net_params(net), path, value, state, beside,
+                                             n_beside, all, NET_NOTES + n_notes);
     free(all);
     return status;
 }

@@ -55,6 +55,21 @@ eg_status eg_client_keep_model(eg_client *c, const char *name)
     return records_keep(c, name, NULL, c->worker->model);
 }
 
+eg_status eg_client_stage_model(eg_client *c, const char *name, eg_learner **out)
+{
+    const eg_bundle *kept;
+    eg_learner *model;
+    bool found = false;
+    if (c->view.first)
+        EG_TRY(eg_client_keep_model(c, name));
+    EG_TRY(eg_client_recall(c, name, &kept));
+    EG_TRY(eg_worker_learner(c->worker, name, eg_net_params(c->net), &model));
+    if (kept && c->view.stage > 0)
+        EG_TRY(eg_learner_recall(model, name, kept, &found));
+    *out = found ? model : NULL;
+    return EG_OK;
+}
+
 eg_status eg_client_note(eg_client *c, const char *name, double value)
 {
     eg_reply *r = c->worker->reply;
@@ -99,9 +114,14 @@ eg_rng eg_part_stream(const eg_part_draw *d)
     return rng;
 }
 
+const char *eg_client_part(const eg_client *c)
+{
+    return eg_parts_name(c->worker->chain.parts, c->part);
+}
+
 static eg_part_draw records_draw(const eg_client *c, uint32_t draw)
 {
-    return (eg_part_draw){.part = eg_parts_name(c->worker->chain.parts, c->part),
+    return (eg_part_draw){.part = eg_client_part(c),
                           .seed = c->seed,
                           .client = c->id,
                           .when = c->round,

@@ -124,3 +124,22 @@ void eg_client_feed_batch(eg_client *c, const eg_sample *samples, int64_t n, eg_
 {
     samples_feed(c->worker, samples, n, rng, x, labels);
 }
+
+/* Gives the classes of a stage a mark. */
+static void samples_mark(const eg_client *c, int64_t stage, uint8_t mark, uint8_t *marks)
+{
+    int64_t n_spans;
+    const eg_span *spans = eg_scenario_spans(c->scenario, c->id, stage, &n_spans);
+    for (int64_t k = 0; k < n_spans; k++) {
+        const int32_t *classes;
+        int64_t n = eg_scenario_classes(c->scenario, c->id, spans[k].task, &classes);
+        for (int64_t i = 0; i < n; i++)
+            marks[classes[i]] = mark;
+    }
+}
+
+void eg_client_past_classes(const eg_client *c, uint8_t *marks)
+{
+    for (int64_t stage = 0; stage <= c->view.stage; stage++)
+        samples_mark(c, stage, stage < c->view.stage, marks);
+}

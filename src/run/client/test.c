@@ -12,6 +12,14 @@
 
 enum { TEST_BATCH = 250, TEST_PLANS = 4 };
 
+/* The outputs of upright images, or what a part answers in their place. */
+static eg_node *test_answers(const eg_worker *w, eg_graph *g, eg_asked asked, const char *tasks)
+{
+    asked.outputs = eg_outputs_record(w, g, asked.features, tasks);
+    eg_node *answers = eg_chain_answers(&w->chain, w->net, w->known, g, asked);
+    return eg_feed_upright(g, answers, w->feed->fan);
+}
+
 static void test_record(void *context, eg_graph *g, int64_t batch)
 {
     const eg_worker *w = context;
@@ -19,12 +27,10 @@ static void test_record(void *context, eg_graph *g, int64_t batch)
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
     eg_node *features = eg_net_features(w->net, g, x);
-    eg_node *open = eg_outputs_record(w, g, features, EG_OUTPUTS_OPEN);
-    eg_output(g, "logits", eg_feed_upright(g, open, f->fan));
-    if (!eg_outputs_own(w->agreed))
-        return;
-    eg_node *told = eg_outputs_record(w, g, features, EG_OUTPUTS_TOLD);
-    eg_output(g, "logits in task", eg_feed_upright(g, told, f->fan));
+    eg_asked asked = {.x = x, .features = features};
+    eg_output(g, "logits", test_answers(w, g, asked, EG_OUTPUTS_OPEN));
+    if (eg_outputs_own(w->agreed))
+        eg_output(g, "logits in task", test_answers(w, g, asked, EG_OUTPUTS_TOLD));
 }
 
 eg_status eg_worker_open_test(eg_worker *w)
@@ -70,6 +76,8 @@ eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
         else
             eg_feed_test(w->feed, exam->task, exam->ids + at, rows, x, w->truth);
         eg_outputs_ask(w, plan, exam, rows);
+        if (w->known)
+            EG_TRY(eg_answers_fill(plan, w->known, w->knowing));
         EG_TRY(eg_plan_run(plan));
         test_count(w, plan, exam, at, rows, out);
     }
@@ -144,7 +152,7 @@ static eg_status test_sent(const eg_turn *turn, const eg_params *like, eg_point 
 }
 
 /* The model to be tested; NULL members: there is none. *records must outlive it. */
-static eg_status test_model(const eg_worker *w, const eg_turn *turn, eg_records **records,
+static eg_status test_model(eg_worker *w, const eg_turn *turn, eg_records **records,
                             eg_point *out)
 {
     const eg_params *like = eg_net_params(w->net);
@@ -155,6 +163,7 @@ static eg_status test_model(const eg_worker *w, const eg_turn *turn, eg_records 
         return test_sent(turn, like, out);
     EG_TRY(eg_records_open(w->store, turn->id, &turn->kept, turn->committed, records));
     if (turn->test->model == EG_TESTED_OWN) {
+        EG_TRY(eg_records_get(*records, EG_KNOWN, &w->knowing));
         EG_TRY(eg_records_model(*records, "own", like, out));
         return out->param ? EG_OK : test_sent(turn, like, out);
     }
@@ -189,9 +198,11 @@ eg_status eg_worker_take_test(eg_worker *w, const eg_turn *turn, eg_reply *out)
     eg_records *records = NULL;
     eg_point model;
     *out = (eg_reply){.kept = turn->kept};
+    w->knowing = turn->down;
     eg_status s = test_model(w, turn, &records, &model);
     if (s == EG_OK && model.param)
         s = test_all(w, turn->test, &model, out);
+    w->knowing = NULL;
     eg_records_free(records);
     out->seconds = eg_seconds() - since;
     return s;

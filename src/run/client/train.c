@@ -89,7 +89,7 @@ static void train_remember(eg_worker *w)
 {
     eg_client *c = &w->client;
     bool once = w->e->memory.insert == 1 || w->agreed->all.insert_once;
-    if (!c->memory || ((c->epoch > 0 || !c->view.first) && once))
+    if (!c->memory || w->agreed->all.fills || ((c->epoch > 0 || !c->view.first) && once))
         return;
     eg_rng rng = eg_rng_at(c->seed, (uint32_t)c->id, (uint32_t)c->round, EG_FOR_MEMORY);
     rng.block = c->step << 32;

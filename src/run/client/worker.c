@@ -41,6 +41,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
     EG_TRY(eg_worker_open_optimizer(w));
     EG_TRY(eg_worker_open_train(w));
     EG_TRY(eg_worker_open_network(w));
+    EG_TRY(eg_parts_known(&e->parts, agreed, net, &w->known));
     return eg_worker_open_test(w);
 }
 
@@ -55,6 +56,7 @@ void eg_worker_close(eg_worker *w)
     }
     eg_chain_close(&w->chain);
     eg_shelf_fini(&w->shelf);
+    eg_bundle_free(w->known);
     eg_memory_free(w->client.memory);
     eg_worker_free_samples(w);
     free(w->beside);
@@ -213,6 +215,13 @@ static eg_status worker_become(eg_worker *w)
     return eg_chain_download(&w->chain, c, t->exchange, t->down);
 }
 
+static eg_status worker_fill_known(const eg_worker *w, eg_bundle *to)
+{
+    eg_worker *own = w->client.worker;
+    EG_TRY(eg_chain_know_own(&own->chain, &own->client, to));
+    return eg_bundle_n(to) ? eg_bundle_check(to, w->known) : EG_OK;
+}
+
 /* What training tells the server, and what the client keeps for itself. */
 static eg_status worker_finish(eg_worker *w)
 {
@@ -228,6 +237,8 @@ static eg_status worker_finish(eg_worker *w)
     }
     if (personal || w->e->server.interval > 1)
         EG_TRY(worker_keep(w, "own", worker_fill_model));
+    if (personal && w->known)
+        EG_TRY(worker_keep(w, EG_KNOWN, worker_fill_known));
     if (eg_worker_tests_uploads(w->e, c->scenario, w->agreed, c->round))
         EG_TRY(worker_keep(w, EG_UPLOADED, worker_fill_uploaded));
     /* Rows that were offered once a task stay as they were in all its later rounds: they are

@@ -126,9 +126,11 @@ struct eg_worker {
     size_t cap_fresh;
     eg_table made; /* rows that parts made for this round */
     int64_t cap_made;
-    int32_t *truth; /* [test batch] */
-    uint8_t *met;   /* [classes]: what rows of unknown task may be taken for */
-    eg_shelf shelf; /* what parts have under keys */
+    int32_t *truth;           /* [test batch] */
+    eg_bundle *known;         /* what the parts' own answers know, as declared; NULL: none */
+    const eg_bundle *knowing; /* of a test: what they know now; NULL: what was declared */
+    uint8_t *met;             /* [classes]: what rows of unknown task may be taken for */
+    eg_shelf shelf;           /* what parts have under keys */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,

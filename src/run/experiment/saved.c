@@ -14,14 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAVED_BATCH = 200 };
+enum { SAVED_BATCH = 200, SAVED_NAME = 256 }; /* a name: of a bundle, with what is before it */
 
 struct eg_saved {
     eg_tensors *file; /* its notes */
     eg_net *net;
     float *value, *state;
     eg_transform how;
-    int64_t fan; /* outputs a class has; the first is the upright image's */
+    int64_t fan;             /* outputs a class has; the first is the upright image's */
+    const eg_method *method; /* whose answers count; NULL: the network's outputs do */
+    void *options;           /* the method's */
+    eg_bundle *known;        /* what its answers know */
     eg_program *program;
 };
 
@@ -35,9 +38,40 @@ static const char *saved_outputs(const eg_experiment *e)
     return name;
 }
 
-eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
-                         const char *path, const float *value, const float *state)
+/* The part that answers tests; NULL: none. */
+static const eg_part *saved_answering(const eg_experiment *e)
 {
+    for (size_t i = 0; i < e->parts.n; i++)
+        if (e->parts.at[i].method->answers)
+            return &e->parts.at[i];
+    return NULL;
+}
+
+/* What answers know, as tensors beside the network's. list [EG_MAX_KNOWN] */
+static size_t saved_beside(const eg_bundle *known, char names[][SAVED_NAME], eg_stored *list)
+{
+    size_t n = known ? eg_bundle_n(known) : 0;
+    for (size_t i = 0; i < n; i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(known, i, &e);
+        snprintf(names[i], SAVED_NAME, EG_BESIDE "%s", e.name);
+        list[i] = (eg_stored){
+            .name = names[i], .type = EG_STORED_F32, .rank = e.shape.rank, .bytes = e.values};
+        memcpy(list[i].dims, e.shape.dim, sizeof e.shape.dim);
+    }
+    return n;
+}
+
+eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
+                         const char *path, const float *value, const float *state,
+                         const eg_bundle *known)
+{
+    char names[EG_MAX_KNOWN][SAVED_NAME], options[4 * EG_OPT_TEXT_SIZE] = "";
+    eg_stored beside[EG_MAX_KNOWN];
+    const eg_part *part = saved_answering(e);
+    if (part)
+        EG_TRY(eg_opts_print_text(part->method->component.opts, part->options, sizeof options,
+                                  options));
     char sets[EG_OPT_TEXT_SIZE] = "", number[24], fan[24];
     char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
     const char *outputs = saved_outputs(e);
@@ -48,10 +82,17 @@ eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t see
                                  e->sets[i]->component.name);
     snprintf(number, sizeof number, "%" PRIu64, seed);
     snprintf(fan, sizeof fan, "%" PRId64, eg_train_fan(&e->train));
-    const eg_stored_note notes[] = {{"mean", mean},   {"std", std}, {"data", sets},
-                                    {"seed", number}, {"fan", fan}, {"outputs", outputs}};
-    size_t n = sizeof notes / sizeof *notes - (outputs ? 0 : 1);
-    return eg_net_save(net, path, value, state, notes, n);
+    eg_stored_note notes[8] = {
+        {"mean", mean}, {"std", std}, {"data", sets}, {"seed", number}, {"fan", fan}};
+    size_t n = 5;
+    if (outputs)
+        notes[n++] = (eg_stored_note){"outputs", outputs};
+    if (part) {
+        notes[n++] = (eg_stored_note){"answers", part->method->component.name};
+        notes[n++] = (eg_stored_note){"answers_options", options};
+    }
+    return eg_net_save_beside(net, path, value, state, beside,
+                              saved_beside(known, names, beside), notes, n);
 }
 
 static void saved_record(void *context, eg_graph *g, int64_t batch)
@@ -60,7 +101,12 @@ static void saved_record(void *context, eg_graph *g, int64_t batch)
     const eg_net_spec *made = eg_net_spec_of(s->net);
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, made->channels, made->height, made->width));
-    eg_output(g, "logits", eg_feed_upright(g, eg_net_forward(s->net, g, x), s->fan));
+    eg_asked asked = {.x = x, .features = eg_net_features(s->net, g, x)};
+    asked.outputs = eg_net_head(s->net, g, asked.features);
+    eg_node *answers =
+        s->method ? eg_answers_record(s->method, s->options, s->net, s->known, g, asked)
+                  : asked.outputs;
+    eg_output(g, "logits", eg_feed_upright(g, answers, s->fan));
 }
 
 /* Means and deviations; a file of `engram model --save` has none. */
@@ -101,6 +147,43 @@ static eg_status saved_head(const eg_saved *s)
                 : EG_OK;
 }
 
+/* What the answers knew when the model was saved. */
+static eg_status saved_read_known(eg_saved *s, const eg_bundle *declared)
+{
+    EG_TRY(eg_bundle_new(&s->known));
+    for (size_t i = 0; i < eg_bundle_n(declared); i++) {
+        eg_bundle_entry e;
+        char name[SAVED_NAME];
+        float *to;
+        eg_bundle_at(declared, i, &e);
+        snprintf(name, sizeof name, EG_BESIDE "%s", e.name);
+        EG_TRY(eg_bundle_room(s->known, e.name, e.shape, &to));
+        EG_TRY(eg_tensors_read(s->file, name, e.shape.rank, e.shape.dim, to));
+    }
+    return EG_OK;
+}
+
+/* The method that answers in place of the network, if one does. */
+static eg_status saved_method(eg_saved *s)
+{
+    const char *name = eg_tensors_note(s->file, "answers");
+    const char *options = eg_tensors_note(s->file, "answers_options");
+    eg_bundle *declared;
+    if (!name)
+        return EG_OK;
+    s->method = eg_method_find(name);
+    if (!s->method || !s->method->answers)
+        return eg_fail(EG_ENOTSUP, "its answers are those of method '%.40s', which is not here",
+                       name);
+    const eg_component *is = &s->method->component;
+    EG_TRY(eg_component_new(is, &s->options));
+    EG_TRY(eg_opts_set_text(is->opts, s->options, options ? options : ""));
+    EG_TRY(eg_answers_know(s->method, s->options, s->net, &declared));
+    eg_status status = saved_read_known(s, declared);
+    eg_bundle_free(declared);
+    return status;
+}
+
 static eg_status saved_fill(eg_saved *s, const char *path)
 {
     EG_TRY(eg_safetensors_load(path, &s->file));
@@ -108,6 +191,7 @@ static eg_status saved_fill(eg_saved *s, const char *path)
     EG_TRY(eg_blame(saved_norm(s), "%s", path));
     EG_TRY(eg_blame(saved_fan(s), "%s", path));
     EG_TRY(eg_blame(saved_head(s), "%s", path));
+    EG_TRY(eg_blame(saved_method(s), "%s", path));
     const eg_params *p = eg_net_params(s->net);
     EG_TRY(eg_params_alloc(p, &s->value));
     EG_TRY(eg_state_alloc(p, &s->state));
@@ -136,6 +220,8 @@ void eg_saved_free(eg_saved *s)
     eg_program_free(s->program);
     eg_net_free(s->net);
     eg_tensors_free(s->file);
+    eg_bundle_free(s->known);
+    free(s->options);
     free(s->value);
     free(s->state);
     free(s);
@@ -211,7 +297,9 @@ eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_
         if (status != EG_OK)
             break;
         eg_recipe_fill(recipe, t, rows + at, (size_t)batch, NULL, eg_plan_input(plan, "x"));
-        status = eg_plan_run(plan);
+        if (s->known)
+            status = eg_answers_fill(plan, s->known, NULL);
+        status = status == EG_OK ? eg_plan_run(plan) : status;
         const float *logits = eg_plan_output(plan, "logits"); /* [batch, known] */
         for (int64_t i = 0; i < batch && status == EG_OK; i++) {
             const float *row = logits + i * known;

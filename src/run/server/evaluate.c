@@ -186,12 +186,29 @@ static eg_status evaluate_mark(void *context, int64_t i, const eg_reply *reply)
     return EG_OK;
 }
 
+eg_status eg_federation_add_known(eg_federation *f, eg_bundle *to)
+{
+    const eg_bundle *like = f->workers[0].known;
+    eg_bundle *known;
+    if (!like)
+        return EG_OK;
+    EG_TRY(eg_bundle_new(&known));
+    eg_status s = eg_chain_know(&f->chain, &f->server, known);
+    if (s == EG_OK && eg_bundle_n(known) > 0)
+        s = eg_blame(eg_bundle_check(known, like), "what answers know");
+    if (s == EG_OK)
+        s = eg_bundle_copy(to, eg_bundle_n(known) > 0 ? known : like, "");
+    eg_bundle_free(known);
+    return s;
+}
+
 /* The global model as it is sent, and room for the tests. */
 static eg_status evaluate_begin(evaluation *j)
 {
     EG_TRY(eg_alloc((size_t)j->n, sizeof *j->tests, &j->tests));
     EG_TRY(eg_bundle_new(&j->down));
-    return eg_federation_add_model(j->f, j->f->param, j->f->state, j->down);
+    EG_TRY(eg_federation_add_model(j->f, j->f->param, j->f->state, j->down));
+    return eg_federation_add_known(j->f, j->down);
 }
 
 static eg_status evaluate_all(evaluation *j)

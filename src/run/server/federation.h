@@ -143,6 +143,9 @@ eg_status eg_federation_resume(eg_federation *f, bool force);
 eg_status eg_federation_add_model(const eg_federation *f, const float *param,
                                   const float *state, eg_bundle *to);
 
+/* Adds what the parts' own answers know to what tests are sent, or what is saved. */
+eg_status eg_federation_add_known(eg_federation *f, eg_bundle *to);
+
 /* A client's own model, if models are personal and it has one, else the global one. In a
  * simulation its records are within reach; *own must outlive what points into it: free it with
  * eg_records_free. */

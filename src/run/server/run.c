@@ -237,7 +237,17 @@ static void run_hash_gallery(eg_sha256 *h, const eg_gallery *g)
     eg_sha256_add(h, digest, 64);
 }
 
-static eg_status run_hash(eg_federation *f, const eg_gallery *g, char out[65])
+static void run_hash_known(eg_sha256 *h, const eg_bundle *known)
+{
+    for (size_t i = 0; i < eg_bundle_n(known); i++) {
+        eg_bundle_entry e;
+        eg_bundle_at(known, i, &e);
+        eg_sha256_add(h, e.values, e.n * sizeof *e.values);
+    }
+}
+
+static eg_status run_hash(eg_federation *f, const eg_gallery *g, const eg_bundle *known,
+                          char out[65])
 {
     const eg_params *p = eg_net_params(f->net);
     eg_sha256 h;
@@ -256,6 +266,7 @@ static eg_status run_hash(eg_federation *f, const eg_gallery *g, char out[65])
         EG_TRY(s);
     }
     run_hash_gallery(&h, g);
+    run_hash_known(&h, known);
     eg_sha256_end(&h, digest);
     eg_sha256_text(digest, out);
     return EG_OK;
@@ -339,23 +350,42 @@ static eg_status run_exhibit(eg_federation *f, eg_gallery *g)
     return eg_gallery_save(g, notes, f->e->n_sources == 1 ? 3 : 1);
 }
 
+static eg_status run_save(eg_federation *f, const eg_bundle *known)
+{
+    char *path;
+    if (f->agreed.all.personal)
+        return EG_OK;
+    EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, &path));
+    eg_status s = eg_saved_write(f->e, f->net, f->seed, path, f->param, f->state, known);
+    free(path);
+    return s;
+}
+
+/* The hash of what was learned, and the model in its file. */
+static eg_status run_keep(eg_federation *f, const eg_gallery *g, char hash[65])
+{
+    eg_bundle *known;
+    EG_TRY(eg_bundle_new(&known));
+    eg_status s = f->agreed.all.personal ? EG_OK : eg_federation_add_known(f, known);
+    if (s == EG_OK)
+        s = run_hash(f, g, known, hash);
+    if (s == EG_OK)
+        s = run_save(f, known);
+    eg_bundle_free(known);
+    return s;
+}
+
 static eg_status run_finish(eg_federation *f)
 {
-    char hash[65], *path, generators[EG_RUN_PATH];
+    char hash[65], generators[EG_RUN_PATH];
     eg_gallery *g;
     EG_TRY(eg_run_file(f->folder_path, EG_RUN_GENERATORS, generators));
     EG_TRY(eg_gallery_new(generators, &g));
-    eg_status shown = run_exhibit(f, g);
-    if (shown == EG_OK)
-        shown = run_hash(f, g, hash);
+    eg_status s = run_exhibit(f, g);
+    if (s == EG_OK)
+        s = run_keep(f, g, hash);
     eg_gallery_free(g);
-    EG_TRY(shown);
-    if (!f->agreed.all.personal) {
-        EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, &path));
-        eg_status s = eg_saved_write(f->e, f->net, f->seed, path, f->param, f->state);
-        free(path);
-        EG_TRY(s);
-    }
+    EG_TRY(s);
     EG_TRY(eg_federation_write_end(f));
     return eg_run_finish(f->folder, hash);
 }

@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+const char *eg_server_part(const eg_server *s)
+{
+    return eg_parts_name(&s->run->e->parts, s->part);
+}
+
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
                          const float **out)
 {
@@ -54,16 +59,15 @@ eg_status eg_server_note(eg_server *s, const char *name, double value)
 
 eg_rng eg_server_stream(const eg_server *s, int64_t of, uint32_t draw)
 {
-    const char *part = eg_parts_name(&s->run->e->parts, s->part);
-    return eg_piece_stream(&(eg_piece){.part = part, .seed = s->seed, .round = s->round}, of,
-                           draw);
+    return eg_piece_stream(
+        &(eg_piece){.part = eg_server_part(s), .seed = s->seed, .round = s->round}, of, draw);
 }
 
 void eg_server_moment(eg_server *s, int64_t done, int64_t of)
 {
-    const char *part = eg_parts_name(&s->run->e->parts, s->part);
-    eg_federation_moment(s->run,
-                         (eg_moment){.at = EG_AT_SERVER, .what = part, .done = done, .of = of});
+    eg_federation_moment(
+        s->run,
+        (eg_moment){.at = EG_AT_SERVER, .what = eg_server_part(s), .done = done, .of = of});
 }
 
 /* A transport that reaches other machines shares work out there too, as turns; else the workers
@@ -150,7 +154,7 @@ eg_status eg_server_share(eg_server *s, const eg_work *work)
                         .tell = server_share_tell,
                         .context = &w,
                         .large = work->give != NULL};
-    const char *part = eg_parts_name(&s->run->e->parts, s->part);
+    const char *part = eg_server_part(s);
     eg_status status = eg_federation_share(s->run, &job, server_share_done,
                                            (eg_moment){.at = EG_AT_SERVER, .what = part});
     eg_bundle_free(none);
