@@ -147,57 +147,6 @@ typedef struct eg_replayed {
 } eg_replayed;
 eg_replayed eg_client_replayed(eg_client *c, eg_graph *g, size_t i);
 
-/* --- The run's network, at any weights, on any rows. */
-
-/* Where it stands. A NULL pointer, or NULL members: at the client's own model. In training form
- * batch norm's statistics in state move. */
-typedef struct eg_point {
-    float *param, *state;
-} eg_point;
-
-/* n rows: training samples, upright and without random crops and flips; or, with samples NULL,
- * rows of one's own, whose tasks are not known. */
-typedef struct eg_rows {
-    int64_t n;
-    const eg_sample *samples; /* [n] */
-    const float *x;           /* [n, c, h, w] */
-    const float *labels;      /* [n] */
-} eg_rows;
-
-typedef enum eg_form {
-    EG_TRAIN_FORM, /* dropout, statistics of the batch */
-    EG_EVAL_FORM,  /* no dropout, running statistics */
-} eg_form;
-
-/* The gradient of the rows' mean plain loss (cross entropy, without the parts' terms). c->grad
- * is untouched; *out [n_params] is valid until the next gradient is asked for. */
-eg_status eg_client_gradient(eg_client *c, const eg_point *at, eg_form form,
-                             const eg_rows *rows, const float **out);
-
-/* The same in training form, with the squared norm of each row's own gradient in eval form,
- * norms [n]. A network without dropout and batch norm, whose forms are one, makes both in one
- * pass. In training form statistics move after the norms are taken. */
-eg_status eg_client_gradient_norms(eg_client *c, const eg_point *at, const eg_rows *rows,
-                                   float *norms, const float **out);
-
-/* A gradient in training form at the client's model, of up to n rows drawn from its memory;
- * *out is NULL while it is empty. `draw` tells a part's draws of one batch apart. */
-eg_status eg_client_replay_gradient(eg_client *c, int64_t n, uint32_t draw, const float **out);
-
-/* What the network makes of rows in eval form; what is NULL is not computed. The work is cut
- * into batches of the run's size. */
-typedef struct eg_look {
-    float *norms;    /* [n]: squared norm of each sample's own gradient */
-    float *losses;   /* [n] */
-    float *logits;   /* [n, n_classes] */
-    float *features; /* [n, eg_net_n_features] */
-} eg_look;
-eg_status eg_client_look(eg_client *c, const eg_point *at, const eg_rows *rows,
-                         const eg_look *out);
-
-/* The name of the part whose hook runs: for code that several parts share. */
-const char *eg_client_part(const eg_client *c);
-
 /* --- What lasts as long as the client: named records. */
 
 /* A record as it was last kept; *out is NULL if there is none. Borrowed for the turn, or until
@@ -217,15 +166,16 @@ eg_status eg_client_recall_flat(eg_client *c, const char *name, const float **ou
 eg_status eg_client_keep_flat(eg_client *c, const char *name, const float *values);
 eg_status eg_client_keep_model(eg_client *c, const char *name);
 
-/* In the download hook of training: the model that the client received when its stage began,
- * which the core keeps under this name. *out is NULL in its first stage, before which it had
- * learned nothing; else it belongs to the worker and lasts for the turn. */
+/* In the download hook of training: the model that the client received when its stage began, as
+ * a record. *out is NULL in its first stage; else the worker's, for the turn. */
 eg_status eg_client_stage_model(eg_client *c, const char *name, eg_learner **out);
 
 /* A number worth seeing: an event in the log, a curve on the page. A name is 1 to 63 printable
  * ASCII characters without quotes and backslashes (EG_EINVAL); a value that is not finite is a
  * gap of the curve. */
 eg_status eg_client_note(eg_client *c, const char *name, double value);
+
+const char *eg_client_part(const eg_client *c); /* the name of the part whose hook runs */
 
 /* The part's own random numbers: another stream for each of its draws, numbered below 16, and
  * each batch of this round; or tied to a stage instead, whatever the round. */

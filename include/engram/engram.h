@@ -37,6 +37,7 @@
 #include <engram/method.h>
 #include <engram/metric.h>
 #include <engram/model.h>
+#include <engram/network.h>
 #include <engram/op.h>
 #include <engram/opt.h>
 #include <engram/optim.h>

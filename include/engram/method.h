@@ -21,6 +21,7 @@
 #define EG_METHOD_H
 
 #include <engram/component.h>
+#include <engram/network.h>
 #include <engram/server.h>
 
 #pragma GCC visibility push(default)

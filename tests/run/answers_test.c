@@ -1,5 +1,5 @@
-/* answers_test.c - what tests know beside the model: sent, saved, and asked again from the
- * file. SPDX-License-Identifier: Apache-2.0
+/* answers_test.c - what tests know beside the model: sent, saved, asked again from the file.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "fixture.h"
 

@@ -9,7 +9,7 @@
 #ifndef EG_MIXTURE_H
 #define EG_MIXTURE_H
 
-#include <engram/client.h>
+#include <engram/network.h>
 
 typedef struct eg_mixture {
     const eg_net *net;

@@ -122,8 +122,8 @@ eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scen
 /* The step size in a round as a share of lr. `scale` shrinks the schedule with the rounds. */
 double eg_experiment_rate(const eg_experiment *e, int64_t round, int64_t n_rounds);
 
-/* Writes a run's model with its notes (<engram/saved.h> reads it), and what the answers of one of
- * its parts know. */
+/* Writes a run's model with its notes (<engram/saved.h> reads it), and what the answers of one
+ * of its parts know. */
 eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
                          const char *path, const float *value, const float *state,
                          const eg_bundle *known);
