@@ -14,6 +14,7 @@
  * features they can be taken apart into the rows' features.
  */
 #include "method/lib/ridge.h"
+#include "method/lib/samples.h"
 
 #include "base/base.h"
 #include "engine/model/net.h"
@@ -90,17 +91,14 @@ static eg_status afcl_add(eg_client *c, const eg_sample *samples, int64_t n, flo
 
 static eg_status afcl_sum(eg_client *c, float *x, float *f, eg_ridge *sum)
 {
-    eg_sample samples[AFCL_ROWS];
-    int64_t n = 0;
-    for (int64_t k = 0; k < c->view.n_spans; k++)
-        for (int64_t i = 0; i < c->view.spans[k].n; i++) {
-            samples[n++] = (eg_sample){c->view.spans[k].task, c->view.spans[k].ids[i]};
-            if (n == AFCL_ROWS) {
-                EG_TRY(afcl_add(c, samples, n, x, f, sum));
-                n = 0;
-            }
-        }
-    return n > 0 ? afcl_add(c, samples, n, x, f, sum) : EG_OK;
+    eg_sample *samples;
+    int64_t n;
+    EG_TRY(eg_stage_samples(c, c->view.stage, 0, NULL, &samples, &n));
+    eg_status s = EG_OK;
+    for (int64_t at = 0; at < n && s == EG_OK; at += AFCL_ROWS)
+        s = afcl_add(c, samples + at, n - at < AFCL_ROWS ? n - at : AFCL_ROWS, x, f, sum);
+    free(samples);
+    return s;
 }
 
 static eg_status afcl_answer(void *self, eg_client *c, int exchange, eg_bundle *to)

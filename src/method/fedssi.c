@@ -12,6 +12,7 @@
  * altogether (Zenke et al., 2017, arXiv:1703.04200). Server: the usual mean.
  */
 #include "method/lib/pim.h"
+#include "method/lib/samples.h"
 
 #include "base/base.h"
 
@@ -86,12 +87,9 @@ static eg_status fedssi_train(const fedssi *f, eg_client *c, eg_learner *v, floa
     eg_pim how = fedssi_pim(f, c->lr);
     eg_rng order = eg_client_stream(c, 0);
     eg_sample *samples;
-    int64_t n = 0;
+    int64_t n;
     how.path = path;
-    EG_TRY(eg_alloc((size_t)c->view.n, sizeof *samples, &samples));
-    for (int64_t k = 0; k < c->view.n_spans; k++)
-        for (int64_t i = 0; i < c->view.spans[k].n; i++)
-            samples[n++] = (eg_sample){c->view.spans[k].task, c->view.spans[k].ids[i]};
+    EG_TRY(eg_stage_samples(c, c->view.stage, 0, NULL, &samples, &n));
     eg_status s =
         eg_pim_train(c, &how, v, c->param, &(eg_pim_samples){samples, n, &order}, NULL);
     free(samples);
