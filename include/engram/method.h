@@ -158,10 +158,11 @@ typedef struct eg_server_half {
      * for training that brought too few good uploads (server.min_clients), or whose mean is not
      * finite, so that the last model stays. */
     eg_status (*finish)(void *self, eg_server *s, int exchange);
-    /* The server's own model of a client, borrowed until the round ends: its tests take it, its
-     * download carries it. False: it has none, the global one counts. One part at most. */
-    bool (*model_of)(void *self, eg_server *s, int64_t client, const float **param,
-                     const float **state);
+    /* Adds the server's own model of a client to what the client is sent, or what its tests are
+     * (eg_server_add_model); nothing: it has none, the global one counts. What was recalled for
+     * it can be released at once: so memory does not grow with the clients. One part at most.
+     */
+    eg_status (*model_of)(void *self, eg_server *s, int64_t client, eg_bundle *to);
     /* Keeps what begin needs to go on from here (eg_server_keep): before a checkpoint. */
     eg_status (*save)(void *self, eg_server *s);
     /* At the end of the run: puts what it draws with into generators.safetensors

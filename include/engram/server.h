@@ -52,6 +52,10 @@ eg_status eg_server_note(eg_server *s, const char *name, double value);
  * below 16, and for each `of`, a client's number or what else there are several of. */
 eg_rng eg_server_stream(const eg_server *s, int64_t of, uint32_t draw);
 
+/* Adds a model, which is copied: for the model_of hook. state may be NULL if there is none. */
+eg_status eg_server_add_model(const eg_server *s, const float *param, const float *state,
+                              eg_bundle *to);
+
 /* A flat tensor of an upload, as long as the model, for accept and collect. EG_ENOENT: there is
  * none; EG_ESHAPE: it has another length. */
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,

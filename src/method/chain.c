@@ -468,13 +468,9 @@ eg_status eg_chain_finish(eg_chain *k, eg_server *s, size_t x)
     CHAIN_RUN(k, s, x, server.finish, s, chain_number(k, x));
 }
 
-bool eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, const float **param,
-                       const float **state)
+eg_status eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, eg_bundle *to)
 {
-    bool has = false;
-    CHAIN_WALK(k, s, EG_TRAINING, server.model_of,
-               has = m->server.model_of(self, s, client, param, state));
-    return has;
+    CHAIN_RUN(k, s, EG_TRAINING, server.model_of, s, client, to);
 }
 
 eg_status eg_chain_save(eg_chain *k, eg_server *s)

@@ -135,8 +135,7 @@ eg_status eg_chain_collect(eg_chain *k, eg_server *s, size_t x, int64_t client,
 eg_status eg_chain_refine(eg_chain *k, eg_server *s, float *param, float *state);
 eg_status eg_chain_work(const eg_chain *k, size_t part, const eg_piece *p, eg_bundle *to);
 eg_status eg_chain_finish(eg_chain *k, eg_server *s, size_t x);
-bool eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, const float **param,
-                       const float **state);
+eg_status eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, eg_bundle *to);
 eg_status eg_chain_save(eg_chain *k, eg_server *s);
 eg_status eg_chain_exhibit(eg_chain *k, eg_server *s, struct eg_gallery *to);
 eg_status eg_chain_know(eg_chain *k, eg_server *s, eg_bundle *to);

@@ -152,16 +152,11 @@ static eg_status pfedgraph_begin(void *self, eg_server *s)
     return EG_OK;
 }
 
-/* Personal models are asked for where nothing may fail, so what there is of them is read now. A
- * round that was skipped has left its uploads behind. */
+/* A round that was skipped has left its uploads behind. */
 static eg_status pfedgraph_send(void *self, eg_server *s, int exchange, eg_bundle *to)
 {
-    pfedgraph_kept personal;
-    bool found;
-    (void)exchange, (void)to;
+    (void)s, (void)exchange, (void)to;
     pfedgraph_clear(self);
-    for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++)
-        EG_TRY(pfedgraph_recall(s, c, &personal, &found));
     return EG_OK;
 }
 
@@ -171,7 +166,9 @@ static eg_status pfedgraph_send_one(void *self, eg_server *s, int64_t client, eg
     bool found;
     (void)self;
     EG_TRY(pfedgraph_recall(s, client, &personal, &found));
-    return found ? eg_bundle_add_flat(to, PFEDGRAPH_PULL, personal.pull, s->n_params) : EG_OK;
+    if (found)
+        EG_TRY(eg_bundle_add_flat(to, PFEDGRAPH_PULL, personal.pull, s->n_params));
+    return eg_server_release(s, pfedgraph_personal(client).text);
 }
 
 static eg_status pfedgraph_collect(void *self, eg_server *s, int exchange, int64_t client,
@@ -268,16 +265,18 @@ static eg_status pfedgraph_personalise(const pfedgraph_server *p, eg_server *s, 
             eg_bundle_free(record); /* it keeps its last one */
             continue;
         }
-        EG_TRY(eg_server_keep(s, pfedgraph_personal(p->uploads[i].client).text, record));
+        pfedgraph_name name = pfedgraph_personal(p->uploads[i].client);
+        EG_TRY(eg_server_keep(s, name.text, record));
+        EG_TRY(eg_server_release(s, name.text));
     }
     return EG_OK;
 }
 
-static eg_status pfedgraph_refine(void *self, eg_server *s, float *param, float *state)
+static eg_status pfedgraph_finish(void *self, eg_server *s, int exchange)
 {
     pfedgraph_server *p = self;
     double *x, own = 0;
-    (void)param, (void)state;
+    (void)exchange; /* it has training alone */
     if (p->n == 0)
         return EG_OK;
     EG_TRY(eg_alloc(2 * p->n, sizeof *x, &x));
@@ -288,16 +287,15 @@ static eg_status pfedgraph_refine(void *self, eg_server *s, float *param, float 
     return eg_server_note(s, "pfedgraph.own_weight", own);
 }
 
-static bool pfedgraph_model_of(void *self, eg_server *s, int64_t client, const float **param,
-                               const float **state)
+static eg_status pfedgraph_model_of(void *self, eg_server *s, int64_t client, eg_bundle *to)
 {
     pfedgraph_kept personal = {0};
     bool found;
     (void)self;
-    if (pfedgraph_recall(s, client, &personal, &found) != EG_OK || !found)
-        return false;
-    *param = personal.param, *state = personal.state;
-    return true;
+    EG_TRY(pfedgraph_recall(s, client, &personal, &found));
+    if (found)
+        EG_TRY(eg_server_add_model(s, personal.param, personal.state, to));
+    return eg_server_release(s, pfedgraph_personal(client).text);
 }
 
 const eg_method eg_method_pfedgraph = {
@@ -313,6 +311,6 @@ const eg_method eg_method_pfedgraph = {
                .send = pfedgraph_send,
                .send_one = pfedgraph_send_one,
                .collect = pfedgraph_collect,
-               .refine = pfedgraph_refine,
+               .finish = pfedgraph_finish,
                .model_of = pfedgraph_model_of},
 };

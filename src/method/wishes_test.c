@@ -114,11 +114,10 @@ static eg_node *make_outputs(const void *options, const eg_net *net, eg_graph *g
     return features;
 }
 
-static bool model_of(void *self, eg_server *s, int64_t client, const float **param,
-                     const float **state)
+static eg_status model_of(void *self, eg_server *s, int64_t client, eg_bundle *to)
 {
-    (void)self, (void)s, (void)client, (void)param, (void)state;
-    return true;
+    (void)self, (void)s, (void)client, (void)to;
+    return EG_OK;
 }
 
 static eg_status add_samples(void *self, eg_client *c)

@@ -40,13 +40,11 @@ typedef struct eg_pfedgrp_server {
 } eg_pfedgrp_server;
 void eg_pfedgrp_fini(void *self);
 eg_status eg_pfedgrp_begin(void *self, eg_server *s);
-eg_status eg_pfedgrp_send(void *self, eg_server *s, int exchange, eg_bundle *to);
 eg_status eg_pfedgrp_accept(void *self, eg_server *s, int exchange, int64_t client,
                             const eg_bundle *from);
 eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t client,
                              const eg_bundle *from);
-bool eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, const float **param,
-                         const float **state);
+eg_status eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, eg_bundle *to);
 
 eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to);
 
@@ -70,11 +68,9 @@ eg_status eg_pfedgrp_read(const eg_bundle *from, const eg_net *net, eg_pfedgrp_k
 /* Keeps the personal model of a client, which does not stay in memory. */
 eg_status eg_pfedgrp_keep_personal(eg_server *s, int64_t client, const float *param,
                                    const float *state);
-/* Reads all personal models: they are asked for where nothing may fail. */
-eg_status eg_pfedgrp_read_personal(eg_server *s);
 
 /* pfedgrp_personal.c: a personal model for everybody the server knows. */
-eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state);
+eg_status eg_pfedgrp_finish(void *self, eg_server *s, int exchange);
 eg_status eg_pfedgrp_work(const void *options, const eg_piece *piece, eg_bundle *to);
 
 #endif

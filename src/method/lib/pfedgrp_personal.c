@@ -298,10 +298,10 @@ static eg_status personal_note(const personal_work *w)
 }
 
 /* The average stays as it is. */
-eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state)
+eg_status eg_pfedgrp_finish(void *self, eg_server *s, int exchange)
 {
     personal_work w = {.p = self, .s = s};
-    (void)param, (void)state;
+    (void)exchange; /* it has training alone */
     eg_status status = personal_gather(&w);
     const eg_work work = {.n = w.n,
                           .all = w.uploads,
@@ -313,8 +313,6 @@ eg_status eg_pfedgrp_refine(void *self, eg_server *s, float *param, float *state
     if (status == EG_OK && w.n_uploads > 0)
         status = personal_note(&w);
     eg_bundle_free(w.uploads);
-    if (status == EG_OK)
-        status = eg_pfedgrp_read_personal(s);
     free(w.clients);
     return status;
 }

@@ -240,24 +240,6 @@ eg_status eg_pfedgrp_begin(void *self, eg_server *s)
     return eg_generator_new(&spec, &p->shape);
 }
 
-eg_status eg_pfedgrp_read_personal(eg_server *s)
-{
-    const eg_bundle *kept;
-    const float *param, *state;
-    for (int64_t c = 0; c < eg_scenario_n_clients(s->scenario); c++) {
-        EG_TRY(eg_server_recall(s, server_name("personal", c).text, &kept));
-        if (kept)
-            EG_TRY(server_read_personal(s, kept, &param, &state));
-    }
-    return EG_OK;
-}
-
-eg_status eg_pfedgrp_send(void *self, eg_server *s, int exchange, eg_bundle *to)
-{
-    (void)self, (void)exchange, (void)to;
-    return eg_pfedgrp_read_personal(s);
-}
-
 static eg_status server_fill_personal(const eg_server *s, const float *param,
                                       const float *state, eg_bundle *to)
 {
@@ -275,14 +257,17 @@ eg_status eg_pfedgrp_keep_personal(eg_server *s, int64_t client, const float *pa
     return eg_server_release(s, server_name("personal", client).text);
 }
 
-bool eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, const float **param,
-                         const float **state)
+eg_status eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, eg_bundle *to)
 {
     const eg_bundle *kept;
+    const float *param, *state = NULL;
     (void)self;
-    if (eg_server_recall(s, server_name("personal", client).text, &kept) != EG_OK || !kept)
-        return false;
-    return server_read_personal(s, kept, param, state) == EG_OK;
+    EG_TRY(eg_server_recall(s, server_name("personal", client).text, &kept));
+    if (!kept)
+        return EG_OK;
+    EG_TRY(server_read_personal(s, kept, &param, &state));
+    EG_TRY(eg_server_add_model(s, param, state, to));
+    return eg_server_release(s, server_name("personal", client).text);
 }
 
 /* All clients' generators. A gallery is of one kind: where a part before has filled it, its

@@ -20,14 +20,6 @@ eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records *
     return EG_OK;
 }
 
-eg_status eg_federation_add_model(const eg_federation *f, const float *param,
-                                  const float *state, eg_bundle *to)
-{
-    EG_TRY(eg_bundle_add_flat(to, "param", param, f->server.n_params));
-    return f->server.n_state ? eg_bundle_add_flat(to, "state", state, f->server.n_state)
-                             : EG_OK;
-}
-
 /* Events first, then the states, in one commit that knows how many events there were. */
 static eg_status checkpoint_commit(eg_federation *f)
 {
@@ -43,7 +35,7 @@ static eg_status checkpoint_commit(eg_federation *f)
 
 static eg_status checkpoint_fill_model(const eg_federation *f, eg_bundle *to)
 {
-    return eg_federation_add_model(f, f->param, f->state, to);
+    return eg_server_add_model(&f->server, f->param, f->state, to);
 }
 
 static eg_status checkpoint_fill_run(const eg_federation *f, eg_bundle *to)

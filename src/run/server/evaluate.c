@@ -20,7 +20,6 @@ typedef struct evaluation {
     int64_t round;     /* rounds done */
     int64_t period;    /* of the run so far */
     eg_bundle *down;   /* the global model */
-    eg_point *models;  /* [clients]: the server's own of them; NULL: it has none */
     eg_score *scores;  /* [tasks], or [clients, tasks]; n < 0: not tested */
     int32_t **answers; /* [tasks] the server's on each task's test samples; NULL: not wanted */
     eg_score *held;    /* likewise, on samples held out of training; NULL: there are none */
@@ -151,10 +150,8 @@ static eg_status evaluate_tell(void *context, int64_t i, eg_turn *out, eg_bundle
     test->model = evaluate_of(j);
     if (test->model != EG_TESTED_SENT)
         out->kept = eg_ledger_receipt(f->ledger, i, &out->committed);
-    if (j->models && j->models[i].param != f->param) {
-        EG_TRY(eg_bundle_new(own));
-        EG_TRY(eg_federation_add_model(f, j->models[i].param, j->models[i].state, *own));
-    }
+    if (j->each && !j->uploads)
+        EG_TRY(eg_federation_model_of(f, i, own));
     return j->each ? evaluate_client(j, i, test) : evaluate_task(j, EG_SERVER, i, test);
 }
 
@@ -207,7 +204,7 @@ static eg_status evaluate_begin(evaluation *j)
 {
     EG_TRY(eg_alloc((size_t)j->n, sizeof *j->tests, &j->tests));
     EG_TRY(eg_bundle_new(&j->down));
-    EG_TRY(eg_federation_add_model(j->f, j->f->param, j->f->state, j->down));
+    EG_TRY(eg_server_add_model(&j->f->server, j->f->param, j->f->state, j->down));
     return eg_federation_add_known(j->f, j->down);
 }
 
@@ -215,26 +212,13 @@ static eg_status evaluate_all(evaluation *j)
 {
     j->n = j->each ? eg_scenario_n_clients(j->f->feed.scenario) : j->f->feed.n_tasks;
     EG_TRY(evaluate_begin(j));
-    const eg_job job = {.n = j->n, .down = j->down, .tell = evaluate_tell, .context = j};
+    const eg_job job = {.n = j->n,
+                        .down = j->down,
+                        .tell = evaluate_tell,
+                        .context = j,
+                        .large = j->f->agreed.has_models};
     return eg_federation_share(j->f, &job, evaluate_mark,
                                (eg_moment){.at = EG_AT_TESTS, .what = ""});
-}
-
-/* Asks for the server's models of clients, on its thread. */
-static eg_status evaluate_models(evaluation *j)
-{
-    eg_federation *f = j->f;
-    int64_t n = eg_scenario_n_clients(f->feed.scenario);
-    if (!f->agreed.has_models)
-        return EG_OK;
-    EG_TRY(eg_alloc((size_t)n, sizeof *j->models, &j->models));
-    for (int64_t c = 0; c < n; c++) {
-        const float *param = f->param, *state = f->state;
-        if (!eg_chain_model_of(&f->chain, &f->server, c, &param, &state))
-            param = f->param, state = f->state;
-        j->models[c] = (eg_point){(float *)(uintptr_t)param, (float *)(uintptr_t)state};
-    }
-    return EG_OK;
 }
 
 static void evaluate_free(evaluation *j)
@@ -246,7 +230,6 @@ static void evaluate_free(evaluation *j)
     for (int64_t t = 0; j->answers && t < j->f->feed.n_tasks; t++)
         free(j->answers[t]);
     free(j->answers);
-    free(j->models);
     free(j->scores);
     free(j->held);
 }
@@ -355,8 +338,6 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
     if (s == EG_OK && task_end && full && !own)
         s = eg_alloc((size_t)f->feed.n_tasks, sizeof *j.answers, &j.answers);
     if (s == EG_OK)
-        s = evaluate_models(&j);
-    if (s == EG_OK)
         s = evaluate_all(&j);
     double sum = 0;
     for (int64_t who = 0; who < n_who && s == EG_OK; who++) {
@@ -417,8 +398,6 @@ eg_status eg_federation_evaluate_met(eg_federation *f, int64_t round, bool task_
     bool own = evaluate_has_own(f); /* else the global model is validated by itself */
     evaluation j = {.f = f, .met = true, .each = true};
     eg_status s = evaluate_alloc(&j, n_clients, own && f->e->data.validation > 0);
-    if (s == EG_OK)
-        s = evaluate_models(&j);
     if (s == EG_OK)
         s = evaluate_all(&j);
     for (int64_t who = 0; who < n_clients && s == EG_OK; who++) {

@@ -139,12 +139,11 @@ eg_status eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
 eg_status eg_federation_checkpoint(eg_federation *f);
 eg_status eg_federation_resume(eg_federation *f, bool force);
 
-/* Adds a model to what is sent or kept. */
-eg_status eg_federation_add_model(const eg_federation *f, const float *param,
-                                  const float *state, eg_bundle *to);
-
 /* Adds what the parts' own answers know to what tests are sent, or what is saved. */
 eg_status eg_federation_add_known(eg_federation *f, eg_bundle *to);
+
+/* The server's own model of a client, as a bundle; *own stays NULL if it has none. */
+eg_status eg_federation_model_of(eg_federation *f, int64_t client, eg_bundle **own);
 
 /* A client's own model, if models are personal and it has one, else the global one. In a
  * simulation its records are within reach; *own must outlive what points into it: free it with

@@ -54,7 +54,7 @@ static eg_status round_send(round_state *r)
     eg_bundle_free(r->down);
     r->down = NULL;
     EG_TRY(eg_bundle_new(&r->down));
-    EG_TRY(eg_federation_add_model(f, f->param, f->state, r->down));
+    EG_TRY(eg_server_add_model(&f->server, f->param, f->state, r->down));
     return eg_chain_send(&f->chain, &f->server, r->exchange, r->down);
 }
 
@@ -62,15 +62,15 @@ static eg_status round_send(round_state *r)
 static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
 {
     eg_federation *f = r->f;
-    const float *param, *state;
-    bool has = f->agreed.has_models &&
-               eg_chain_model_of(&f->chain, &f->server, r->now->clients[i], &param, &state);
-    if (r->exchange != EG_TRAINING || !(has || f->agreed.sends_each))
+    int64_t client = r->now->clients[i];
+    if (r->exchange != EG_TRAINING)
         return EG_OK;
-    EG_TRY(eg_bundle_new(own));
-    if (has)
-        EG_TRY(eg_federation_add_model(f, param, state, *own));
-    return eg_chain_send_one(&f->chain, &f->server, r->now->clients[i], *own);
+    EG_TRY(eg_federation_model_of(f, client, own));
+    if (!f->agreed.sends_each)
+        return EG_OK;
+    if (!*own)
+        EG_TRY(eg_bundle_new(own));
+    return eg_chain_send_one(&f->chain, &f->server, client, *own);
 }
 
 /* What only the server knows of client i's turn. */

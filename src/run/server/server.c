@@ -7,9 +7,34 @@
 
 #include <string.h>
 
+eg_status eg_federation_model_of(eg_federation *f, int64_t client, eg_bundle **own)
+{
+    const float *param;
+    eg_bundle *model;
+    if (!f->agreed.has_models)
+        return EG_OK;
+    EG_TRY(eg_bundle_new(&model));
+    eg_status s = eg_chain_model_of(&f->chain, &f->server, client, model);
+    bool has = s == EG_OK && eg_bundle_n(model) > 0;
+    if (has)
+        s = eg_server_flat(&f->server, model, "param", &param);
+    if (has && s == EG_OK)
+        *own = model;
+    else
+        eg_bundle_free(model);
+    return s;
+}
+
 const char *eg_server_part(const eg_server *s)
 {
     return eg_parts_name(&s->run->e->parts, s->part);
+}
+
+eg_status eg_server_add_model(const eg_server *s, const float *param, const float *state,
+                              eg_bundle *to)
+{
+    EG_TRY(eg_bundle_add_flat(to, "param", param, s->n_params));
+    return s->n_state ? eg_bundle_add_flat(to, "state", state, s->n_state) : EG_OK;
 }
 
 eg_status eg_server_flat(const eg_server *s, const eg_bundle *from, const char *name,
