@@ -72,6 +72,8 @@ typedef struct eg_wishes {
                           which two parts could take more than there is; one part at most */
     bool rests;        /* its `wants` may leave training out, so that nobody knows before which
                           rounds there will be */
+    const char *train; /* what is trained, as model.train says it, unless that says more than
+                          all: "head"; NULL: all. Two parts must say the same */
     int64_t side; /* outputs of a second head on the features (eg_net_side); one part at most */
     const char *uploads[EG_MAX_UPLOADS]; /* vectors as long as the model that every upload must
                                             have; up to the first NULL */

@@ -69,6 +69,13 @@ eg_status eg_net_new(const eg_net_spec *spec, eg_net **out);
 eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_net **out);
 void eg_net_free(eg_net *net); /* NULL is fine */
 
+/* Freezes tensors of the features, once, before the net is used: "all" freezes none, "head"
+ * all; else a list of names, "[layer4, fc1.weight]", says which tensors or layers stay trained.
+ * The heads always do. Features of which nothing is trained are in their eval form for good,
+ * with their statistics frozen too. EG_ENOENT: there is no tensor or layer of a name. */
+eg_status eg_net_freeze(eg_net *net, const char *train);
+bool eg_net_is_frozen(const eg_net *net); /* some of it */
+
 const eg_params *eg_net_params(const eg_net *net);
 const eg_net_spec *eg_net_spec_of(const eg_net *net);
 int64_t eg_net_n_features(const eg_net *net); /* what its head sees */

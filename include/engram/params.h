@@ -56,8 +56,16 @@ typedef struct eg_param_info {
     eg_shape shape;
     size_t offset, size; /* in floats, within its flat array */
     bool trained;        /* else it lives in the state array */
+    float *frozen;       /* its values, the table's; NULL unless it is frozen */
     eg_init init;
 } eg_param_info;
+
+/* Where a tensor's values are. */
+static inline const float *eg_param_values(const eg_param_info *t, const float *value,
+                                           const float *state)
+{
+    return t->frozen ? t->frozen : (t->trained ? value : state) + t->offset;
+}
 
 eg_status eg_params_new(eg_params **out);
 void eg_params_free(eg_params *p); /* NULL is fine */
@@ -72,6 +80,10 @@ const eg_param_info *eg_params_at(const eg_params *p, size_t i);
 size_t eg_params_length(const eg_params *p); /* floats of the flat array, gaps included */
 size_t eg_state_length(const eg_params *p);
 int64_t eg_params_count(const eg_params *p); /* trained values, without gaps */
+
+/* Freezes tensors, which[i] of n, once and for all: they leave both arrays, which become
+ * shorter, and the table itself has their values, which whoever computes with it reads. */
+eg_status eg_params_freeze(eg_params *p, const bool *which);
 
 /* Flat arrays for this table, zeroed and aligned. Free with free(). */
 eg_status eg_params_alloc(const eg_params *p, float **value);

@@ -133,6 +133,10 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     if (m->server.model_of)
         EG_TRY(parts_claim_one(&claims->models, m->component.name, "have models of clients"));
     claims->personal = w->personal ? m->component.name : claims->personal;
+    if (w->train && a->all.train && strcmp(w->train, a->all.train) != 0)
+        return eg_fail(EG_EINVAL, "'%s' trains %s, another part %s", m->component.name,
+                       w->train, a->all.train);
+    a->all.train = w->train ? w->train : a->all.train;
     claims->logits = w->logits ? m->component.name : claims->logits;
     claims->global = w->global ? m->component.name : claims->global;
     if (claims->personal && claims->global)

@@ -12,6 +12,7 @@ struct eg_params {
     eg_arena arena;
     eg_param_info *items;
     size_t n, cap;
+    float *frozen;    /* of frozen tensors */
     size_t length[2]; /* floats of the state array and of the trained array */
 };
 
@@ -26,13 +27,15 @@ void eg_params_free(eg_params *p)
     if (!p)
         return;
     eg_arena_fini(&p->arena);
+    free(p->frozen);
     free(p->items);
     free(p);
 }
 
 static eg_status params_check_same(const eg_param_info *old, const eg_param_info *info)
 {
-    if (eg_shape_equal(old->shape, info->shape) && old->trained == info->trained)
+    if (eg_shape_equal(old->shape, info->shape) &&
+        (old->frozen || old->trained == info->trained))
         return EG_OK;
     char a[64], b[64];
     eg_shape_print(old->shape, a);
@@ -60,6 +63,31 @@ eg_status eg_params_add(eg_params *p, const eg_param_info *info, size_t *index)
     item->offset = *length;
     *length += eg_round_up(item->size, PARAMS_ALIGN);
     *index = p->n++;
+    return EG_OK;
+}
+
+eg_status eg_params_freeze(eg_params *p, const bool *which)
+{
+    size_t length = 0;
+    EG_ASSERT(!p->frozen);
+    for (size_t i = 0; i < p->n; i++)
+        length += which[i] ? eg_round_up(p->items[i].size, PARAMS_ALIGN) : 0;
+    if (length == 0)
+        return EG_OK;
+    EG_TRY(eg_alloc(length, sizeof *p->frozen, &p->frozen));
+    float *at = p->frozen;
+    p->length[0] = p->length[1] = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        eg_param_info *t = &p->items[i];
+        size_t room = eg_round_up(t->size, PARAMS_ALIGN);
+        if (which[i]) {
+            t->frozen = at, t->trained = false, t->offset = 0;
+            at += room;
+        } else {
+            t->offset = p->length[t->trained];
+            p->length[t->trained] += room;
+        }
+    }
     return EG_OK;
 }
 
@@ -125,7 +153,7 @@ void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *stat
     for (size_t i = 0; i < p->n; i++) {
         const eg_param_info *t = &p->items[i];
         params_init_tensor(t, eg_rng_at(seed, 0, (uint32_t)i, EG_FOR_INIT),
-                           (t->trained ? value : state) + t->offset);
+                           (float *)(uintptr_t)eg_param_values(t, value, state));
     }
 }
 
@@ -133,7 +161,7 @@ void eg_params_clear_gaps(const eg_params *p, bool trained, float *values)
 {
     for (size_t i = 0; i < p->n; i++) {
         const eg_param_info *t = &p->items[i];
-        if (t->trained == trained)
+        if (t->trained == trained && !t->frozen)
             memset(values + t->offset + t->size, 0,
                    (eg_round_up(t->size, PARAMS_ALIGN) - t->size) * sizeof *values);
     }

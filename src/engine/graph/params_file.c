@@ -23,7 +23,7 @@ eg_status eg_params_save_beside(const eg_params *p, const char *path, const floa
         list[i] = (eg_stored){.name = t->name,
                               .type = EG_STORED_F32,
                               .rank = t->shape.rank,
-                              .bytes = (t->trained ? value : state) + t->offset};
+                              .bytes = eg_param_values(t, value, state)};
         memcpy(list[i].dims, t->shape.dim, sizeof t->shape.dim);
     }
     if (n_beside > 0)
@@ -130,7 +130,7 @@ eg_status eg_params_start(const eg_params *p, const char *path, const eg_take *t
             continue;
         const eg_stored *from = eg_tensors_find(file, t->name);
         EG_ASSERT(from != NULL); /* it was compared */
-        memcpy((t->trained ? value : state) + t->offset, from->bytes,
+        memcpy((float *)(uintptr_t)eg_param_values(t, value, state), from->bytes,
                t->size * sizeof(float)); /* the first rows stand first */
     }
     eg_tensors_free(file);

@@ -45,6 +45,10 @@ eg_status eg_plan_bind(eg_plan *p, const eg_params *table, float *value, float *
         if (!a || a->table != table)
             continue;
         const eg_param_info *info = eg_params_at(table, a->index);
+        if (info->frozen) {
+            v->data = info->frozen;
+            continue;
+        }
         float *base = run_home(v, value, grad, state);
         if (!base)
             return eg_fail(EG_EINVAL, "bind: '%s' needs an array that is not given",

@@ -33,6 +33,7 @@ struct eg_net {
     eg_params *params;
     size_t head, side; /* the first tensor of each; those of the features stand before */
     int64_t n_features;
+    bool frozen, still; /* some tensors are frozen; all of the features' are */
 };
 
 eg_status eg_model_set(const eg_model *m, void *options, const char *text)
@@ -126,6 +127,56 @@ void eg_net_free(eg_net *net)
     free(net);
 }
 
+/* Whether a tensor is the one of this name, of n characters, or of the layer. */
+static bool net_is_of(const char *tensor, const char *name, size_t n)
+{
+    return strncmp(tensor, name, n) == 0 && (tensor[n] == 0 || tensor[n] == '.');
+}
+
+/* Takes the tensors that a list names out of those that are to be frozen. */
+static eg_status net_keep_named(const eg_net *net, const char *names, bool *which)
+{
+    static const char between[] = "[], ";
+    for (const char *at = names + strspn(names, between); *at; at += strspn(at, between)) {
+        size_t n = strcspn(at, between);
+        bool found = false;
+        for (size_t i = 0; i < net->head; i++)
+            if (net_is_of(eg_params_at(net->params, i)->name, at, n))
+                found = true, which[i] = false;
+        if (!found)
+            return eg_fail(EG_ENOENT, "model.train: the network has no tensor or layer '%.*s'",
+                           (int)n, at);
+        at += n;
+    }
+    return EG_OK;
+}
+
+eg_status eg_net_freeze(eg_net *net, const char *train)
+{
+    bool *which; /* [n] */
+    if (strcmp(train, "all") == 0 || !*train)
+        return EG_OK;
+    EG_TRY(eg_alloc(eg_params_n(net->params) + 1, sizeof *which, &which));
+    for (size_t i = 0; i < net->head; i++)
+        which[i] = true;
+    eg_status s = strcmp(train, "head") == 0 ? EG_OK : net_keep_named(net, train, which);
+    net->still = true;
+    for (size_t i = 0; i < net->head; i++)
+        net->still &= which[i] || !eg_params_at(net->params, i)->trained;
+    for (size_t i = 0; i < net->head; i++) /* statistics of layers that go on move with them */
+        which[i] &= net->still || eg_params_at(net->params, i)->trained;
+    if (s == EG_OK)
+        s = eg_params_freeze(net->params, which);
+    net->frozen = s == EG_OK;
+    free(which);
+    return s;
+}
+
+bool eg_net_is_frozen(const eg_net *net)
+{
+    return net->frozen;
+}
+
 const eg_params *eg_net_params(const eg_net *net)
 {
     return net->params;
@@ -159,7 +210,12 @@ const eg_net_spec *eg_net_spec_of(const eg_net *net)
 
 eg_node *eg_net_features(const eg_net *net, eg_graph *g, eg_node *x)
 {
-    return net->model->features(net->options, g, net->params, x);
+    bool training = eg_graph_training(g);
+    if (net->still)
+        eg_graph_set_training(g, false);
+    eg_node *features = net->model->features(net->options, g, net->params, x);
+    eg_graph_set_training(g, training);
+    return features;
 }
 
 eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features)

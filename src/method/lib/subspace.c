@@ -38,7 +38,10 @@ static subspace_name subspace_input(size_t i)
 static bool subspace_is_layer(const eg_node *node)
 {
     bool multiplies = node->op == &eg_op_linear || node->op == &eg_op_conv2d;
-    return multiplies && node->in[1]->op == &eg_op_param;
+    if (!multiplies || node->in[1]->op != &eg_op_param)
+        return false;
+    const eg_param_attr *attr = node->in[1]->attr;
+    return eg_params_at(attr->table, attr->index)->trained;
 }
 
 static size_t subspace_tensor(const eg_node *layer)

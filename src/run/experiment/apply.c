@@ -34,7 +34,7 @@ static eg_status apply_text(const eg_yaml *y, const eg_yaml_node *node,
     return used ? EG_OK : eg_yaml_fail(y, node, EG_EINVAL, "a value is wanted");
 }
 
-/* A value; of a setting that is numbers also a list. */
+/* A value; of a setting that is numbers, or names of tensors, also a list. */
 static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *node,
                              const char *key)
 {
@@ -44,7 +44,7 @@ static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_n
         strncmp(key, "data.", 5) == 0 ? eg_opts_find(eg_settings_of_data, key + 5) : NULL;
     if (node->type == EG_YAML_SEQUENCE && strcmp(key, "model.layers") == 0)
         return eg_apply_layers(e, y, node, key);
-    if (o && o->type == EG_OPT_IS_LIST)
+    if ((o && o->type == EG_OPT_IS_LIST) || strcmp(key, "model.train") == 0)
         EG_TRY(apply_text(y, node, list));
     else
         EG_TRY(eg_yaml_text(y, node, &text));

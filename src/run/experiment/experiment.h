@@ -74,7 +74,8 @@ typedef struct eg_optimizer_opts {
 typedef struct eg_start_opts {
     char weights[EG_OPT_TEXT_SIZE]; /* a safetensors file; "": drawn by the seed */
     char weights_sha256[EG_OPT_TEXT_SIZE];
-    int head; /* eg_take, of "keep|fresh|rows" */
+    int head;                     /* eg_take, of "keep|fresh|rows" */
+    char train[EG_OPT_TEXT_SIZE]; /* as eg_net_freeze takes it */
 } eg_start_opts;
 
 /* Of "rows|fresh". */

@@ -396,7 +396,9 @@ eg_status eg_experiment_equip(const eg_experiment *e, uint64_t seed, const char 
         EG_TRY(feed_check_pixels(feed));
     eg_net_spec spec = eg_feed_net(e, feed);
     spec.side = agreed->all.side;
-    return eg_net_new_marked(&spec, &e->layers, net);
+    EG_TRY(eg_net_new_marked(&spec, &e->layers, net));
+    bool said = strcmp(e->start.train, "all") != 0;
+    return eg_net_freeze(*net, said || !agreed->all.train ? e->start.train : agreed->all.train);
 }
 
 eg_status eg_start_fill(const eg_start_opts *o, const eg_net *net, uint64_t seed, float *value,

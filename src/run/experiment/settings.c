@@ -101,6 +101,7 @@ const eg_opt eg_settings_of_model[] = {
     EG_OPT_TEXT(eg_start_opts, weights, "", "a safetensors file with the global model's first values, by PyTorch's names; without one they are drawn"),
     EG_OPT_TEXT(eg_start_opts, weights_sha256, "", "of that file; another one is refused"),
     EG_OPT_CHOICE(eg_start_opts, head, 0, "the last layer: as in the file, drawn, or the first rows of a file's with more outputs", "keep|fresh|rows"),
+    EG_OPT_TEXT(eg_start_opts, train, "all", "what is trained and sent: all; head: the last layer alone; or a list of tensors and layers, and the last one"),
     EG_OPT_END,
 };
 // clang-format on

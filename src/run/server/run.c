@@ -76,6 +76,9 @@ static eg_status run_check_apart(const eg_federation *f)
 {
     if (!f->transport->apart)
         return EG_OK;
+    if (eg_net_is_frozen(f->net))
+        return eg_fail(EG_ENOTSUP, "model.train freezes tensors, which are not sent: a device "
+                                   "cannot have them");
     if (f->agreed.all.personal)
         return eg_fail(
             EG_ENOTSUP,
@@ -179,7 +182,8 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     eg_fingerprint_take(&f->feed, &f->print);
     EG_TRY(run_open_model(f));
     EG_TRY(run_check_batches(f));
-    if (!how->resume) /* a run that goes on has its model, unless it had not begun */
+    /* A run that goes on has its model, unless it had not begun, but for what is frozen. */
+    if (!how->resume || eg_net_is_frozen(f->net))
         EG_TRY(run_start_model(f, how));
     EG_TRY(run_open_clients(f, how));
     EG_TRY(eg_chain_open(&f->chain, &e->parts, &f->agreed, true));
@@ -222,8 +226,7 @@ static void run_hash_model(eg_sha256 *h, const eg_params *p, const float *param,
         for (size_t i = 0; i < eg_params_n(p); i++) {
             const eg_param_info *t = eg_params_at(p, i);
             if (t->trained == (trained == 1))
-                eg_sha256_add(h, (trained ? param : state) + t->offset,
-                              t->size * sizeof(float));
+                eg_sha256_add(h, eg_param_values(t, param, state), t->size * sizeof(float));
         }
 }
 

@@ -117,7 +117,7 @@ static eg_status upload_check_state(const eg_federation *f, const float *state)
 {
     const eg_params *p = eg_net_params(f->net);
     for (size_t i = 0; i < eg_params_n(p); i++)
-        if (!eg_params_at(p, i)->trained)
+        if (!eg_params_at(p, i)->trained && !eg_params_at(p, i)->frozen)
             EG_TRY(upload_check_statistics(f, eg_params_at(p, i), state));
     return EG_OK;
 }
