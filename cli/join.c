@@ -8,6 +8,7 @@
 #include <engram/remote.h>
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 typedef struct join_options {
     eg_join_how how;
@@ -56,6 +57,7 @@ static int join_run(int argc, char **argv)
     int wrong = cli_parse(&eg_verb_join, argc, argv, &o);
     if (wrong)
         return wrong;
+    umask(077);
     o.how.settings = o.settings.list, o.how.n_settings = o.settings.n;
     o.how.moment = join_show, o.how.say = screen_say, o.how.context = &o;
     if (stop_watch(true) != EG_OK || eg_join(&o.how, &n_turns) != EG_OK)

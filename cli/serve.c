@@ -6,6 +6,8 @@
 #include "stop.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 typedef struct serve_options {
     runner_options run;
@@ -22,14 +24,46 @@ static void serve_ready(void *context, const char *url)
     fflush(stdout); /* a script waits for this line */
 }
 
-static bool serve_waits(void *context, int64_t there, int64_t wanted)
+/* "clients 3, 7 and 12 more" */
+static void serve_names(const eg_fleet_event *e, char *out, size_t room)
 {
+    enum { NAMES = 8 };
+    size_t n = (size_t)snprintf(out, room, e->n > 1 ? "clients" : "client");
+    for (int64_t i = 0; i < e->n && i < NAMES; i++)
+        n += (size_t)snprintf(out + n, room - n, "%s %lld", i ? "," : "",
+                              (long long)e->clients[i]);
+    if (e->n > NAMES)
+        snprintf(out + n, room - n, " and %lld more", (long long)(e->n - NAMES));
+}
+
+/* What a person should see of the devices, each thing once or every ten seconds. */
+static bool serve_fleet(void *context, const eg_fleet_event *e)
+{
+    static int64_t there = -1;
+    static double next;
     const serve_options *o = context;
-    static int64_t said = -1;
-    if (!o->run.quiet && !o->run.json && there != said)
-        printf("%lld of %lld devices are there\n", (long long)there, (long long)wanted);
-    fflush(stdout);
-    said = there;
+    char text[256];
+    if (e->kind == EG_FLEET_WAITS && (e->n != there || e->seconds >= next)) {
+        there = e->n, next = e->seconds + 10;
+        snprintf(text, sizeof text, "%lld of %lld devices are there, for %.0f seconds",
+                 (long long)e->n, (long long)e->wanted, e->seconds);
+    } else if (e->kind == EG_FLEET_BACK) {
+        there = -1, next = 0;
+        snprintf(text, sizeof text, "%lld devices are there again: the run goes on",
+                 (long long)e->n);
+    } else if (e->kind == EG_FLEET_LATE) {
+        serve_names(e, text, sizeof text);
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 e->n > 1 ? " have not answered, the first for %.0f seconds"
+                          : " has not answered for %.0f seconds",
+                 e->seconds);
+    } else if (e->kind == EG_FLEET_SAYS) {
+        snprintf(text, sizeof text, "%s", e->text);
+    } else {
+        return !stop_asked();
+    }
+    if (!o->run.quiet || e->kind == EG_FLEET_SAYS)
+        screen_say(NULL, text);
     return !stop_asked();
 }
 
@@ -64,11 +98,20 @@ static const cli_option serve_rows[] = {
     CLI_FILE("--keys", "FILE", serve_options, how.keys,
              "a secret word per device (engram-keys.txt); made if it is missing"),
     CLI_INT("--at-least", "N", serve_options, how.at_least, 1, 100000000,
-            "devices that must be there before the first round (all)", .what = "devices"),
+            "devices that must be there, else the run waits (before the first round all, then "
+            "server.min_clients)",
+            .what = "devices"),
+    CLI_REAL("--give-up", "S", serve_options, how.give_up, 0.1, 1e7,
+             "seconds of waiting for devices after which the run stops (any number)",
+             .what = "seconds"),
     CLI_REAL("--patience", "S", serve_options, how.patience, 0.1, 1e7,
              "seconds without a word after which a device is gone (60)", .what = "seconds"),
     CLI_REAL("--deadline", "S", serve_options, how.deadline, 0.1, 1e7,
-             "seconds that a round waits for slow devices (any number)", .what = "seconds"),
+             "seconds that a device has for an answer (ten times what the others take)",
+             .what = "seconds"),
+    CLI_INT("--memory", "MB", serve_options, how.memory, 1, 1 << 20,
+            "answers that wait in memory (256); more wait on disk, in $TMPDIR or /var/tmp",
+            .what = "megabytes"),
     CLI_FLAG("--own-data", serve_options, how.own_data,
              "devices train on data of their own; the server's are for tests"),
     CLI_FLAG("--mixed", serve_options, how.mixed,
@@ -85,8 +128,9 @@ static int serve_run(int argc, char **argv)
                        .how = {.address = "127.0.0.1:8443",
                                .keys = "engram-keys.txt",
                                .ready = serve_ready,
-                               .waits = serve_waits,
+                               .fleet = serve_fleet,
                                .context = &o}};
+    umask(077); /* what devices and the run are is its owner's affair */
     return runner_verb(&eg_verb_serve, &o.run, argc, argv, serve_all);
 }
 

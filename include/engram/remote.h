@@ -15,22 +15,42 @@
 extern "C" {
 #endif
 
+/* What whoever looks on may want to know of a server's devices. */
+typedef enum eg_fleet_kind {
+    EG_FLEET_WAITS, /* for devices: n are there, wanted are needed, for so many seconds now */
+    EG_FLEET_BACK,  /* enough are there again */
+    EG_FLEET_LATE,  /* clients [n] have not answered yet; the first for so many seconds */
+    EG_FLEET_SAYS,  /* a sentence */
+} eg_fleet_kind;
+typedef struct eg_fleet_event {
+    eg_fleet_kind kind;
+    int64_t n, wanted;
+    const int64_t *clients;
+    double seconds;
+    const char *text;
+} eg_fleet_event;
+
 /* How a server listens. */
 typedef struct eg_listen {
     const char *address;     /* "host:port"; port 0: any that is free */
     const char *certificate; /* PEM files, with its key: TLS. NULL, NULL: without, which only */
     const char *secret;      /* an address of this machine's loopback may have */
     const char *keys;        /* a file with a key for each client, made if it is not there */
-    int64_t at_least;        /* devices that must be there before the first round; 0: all */
+    int64_t at_least; /* devices that must be there, else the run waits; 0: all before the
+                         first round, and server.min_clients from then on */
+    double give_up; /* seconds of waiting after which the run stops at a checkpoint; 0: never */
     double patience; /* seconds without a word after which a device counts as gone; 0: 60 */
-    double deadline; /* seconds that an exchange may take, then it goes on without those who
-                        have not answered; 0: any number */
+    double deadline; /* seconds that a device has for an answer from when it was asked; 0: ten
+                        times the median of the last answers, and at least patience */
+    int64_t memory;  /* megabytes of answers that wait there; more wait on disk. 0: 256 */
+    int connections; /* at once; 0: as many as open files allow */
     bool own_data;   /* devices train on data of their own, not on what the scenario deals them
                         of data that all have */
     bool mixed;      /* other programs and instruction sets than the server's may join, though
                         bits then differ */
-    /* Now and then until at_least devices are there; false: it gives up. NULL: it waits. */
-    bool (*waits)(void *context, int64_t there, int64_t wanted);
+    /* Now and then, on the thread that carries out the run; false: it waits no longer. NULL:
+     * nobody looks on. */
+    bool (*fleet)(void *context, const eg_fleet_event *e);
     void (*ready)(void *context, const char *url); /* it listens there; may be NULL */
     void *context;
 } eg_listen;

@@ -3,9 +3,9 @@
  */
 #include "base/pool.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What one piece of work came to. */
 typedef struct pool_result {
@@ -151,4 +151,23 @@ void eg_pool_end(eg_pool *p)
     pthread_cond_destroy(&p->moved);
     pthread_mutex_destroy(&p->lock);
     free(p);
+}
+
+void eg_cond_init(pthread_cond_t *c)
+{
+    pthread_condattr_t how;
+    pthread_condattr_init(&how);
+    pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &how);
+    pthread_condattr_destroy(&how);
+}
+
+void eg_cond_wait(pthread_cond_t *c, pthread_mutex_t *held, double seconds)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double at = (double)end.tv_nsec / 1e9 + (seconds > 0 ? seconds : 0);
+    end.tv_sec += (time_t)at;
+    end.tv_nsec = (long)((at - (double)(time_t)at) * 1e9);
+    pthread_cond_timedwait(c, held, &end);
 }

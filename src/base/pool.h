@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 
+#include <pthread.h>
+
 enum { EG_MAX_THREADS = 64 };
 
 typedef struct eg_pool_job {
@@ -33,5 +35,9 @@ eg_status eg_pool_take(eg_pool *p, int64_t i);
 
 /* Begins no further piece, waits for those that were begun, and frees the pool. */
 void eg_pool_end(eg_pool *p); /* NULL is fine */
+
+/* A condition whose waits go by a clock that nobody sets; waits so many seconds at most. */
+void eg_cond_init(pthread_cond_t *c);
+void eg_cond_wait(pthread_cond_t *c, pthread_mutex_t *held, double seconds);
 
 #endif

@@ -2,10 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * One thread of the library's answers all; one of ours looks now and then whether somebody has
- * waited for long. A request that waits is suspended, so that a thousand idle devices cost a
- * thousand sockets and no thread.
+ * waited for long, or takes too long. A request that waits is suspended, so that a thousand
+ * idle devices cost a thousand sockets and no thread.
  */
 #include "io/http_server.h"
+
+#include "base/pool.h"
+#include "io/http_guard.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,13 +18,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 
 enum {
     HTTP_IDLE_SECONDS = 30,
+    HTTP_BODY_SECONDS = 30,
+    HTTP_BODY_RATE = 16384, /* bytes per second */
     HTTP_KEY = 256,
-    HTTP_CONNECTIONS = 65536,
+    HTTP_CONNECTIONS = 262144,
+    HTTP_RESERVE = 128,    /* open files that are not for connections */
+    HTTP_SWALLOWS = 65536, /* bytes of a body whose sender is told to go */
+    HTTP_BUCKETS = 1024,
     HTTP_SETTLE_SECONDS = 2
 };
 
@@ -34,12 +42,15 @@ struct eg_http_page {
 /* A request on its way; it belongs to the library's thread, but for what the lock covers. */
 typedef struct http_call {
     struct MHD_Connection *connection;
+    eg_http_door *door;
     char key[HTTP_KEY];
-    int64_t client, number;
-    unsigned char *body;
-    size_t n_body, cap_body;
-    bool too_long;
-    double since; /* when it began to wait; 0: it did not */
+    int64_t client, number, session;
+    size_t n_body; /* announced */
+    bool known;    /* by a good key */
+    eg_chunk *body;
+    eg_http_answer refusal; /* code 0: none; said at the end, or later */
+    double since;           /* when it began to wait; 0: it did not */
+    double until;           /* before which a refusal is not said */
     /* Under the server's lock. */
     bool late;
     struct http_call *next, **link; /* of those suspended */
@@ -48,6 +59,7 @@ typedef struct http_call {
 struct eg_http_server {
     eg_http_listen how;
     struct MHD_Daemon *daemon;
+    eg_http_guard *guard;
     int port;
     pthread_t warden;
     bool watched; /* the warden runs */
@@ -55,9 +67,21 @@ struct eg_http_server {
     pthread_cond_t leaves; /* the server closes, or a request is done */
     uint64_t n_wakes;      /* so that a wake between asking and waiting is not missed */
     bool closing;
-    int64_t n_calls; /* requests whose answers are not sent yet */
-    http_call *suspended;
+    int64_t n_calls;                    /* requests whose answers are not sent yet */
+    http_call *suspended[HTTP_BUCKETS]; /* by client */
 };
+
+int eg_http_open_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return 0;
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+        getrlimit(RLIMIT_NOFILE, &files);
+    rlim_t most = files.rlim_cur > HTTP_RESERVE ? files.rlim_cur - HTTP_RESERVE : 0;
+    return most < HTTP_CONNECTIONS ? (int)most : HTTP_CONNECTIONS;
+}
 
 eg_status eg_http_page_new(unsigned char *take, size_t n, eg_http_page **out)
 {
@@ -105,14 +129,6 @@ bool eg_http_is_loopback(const char *host)
            (inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127);
 }
 
-void eg_http_soon(double seconds, struct timespec *out)
-{
-    clock_gettime(CLOCK_REALTIME, out);
-    double at = (double)out->tv_nsec / 1e9 + seconds;
-    out->tv_sec += (time_t)at;
-    out->tv_nsec = (long)((at - (double)(time_t)at) * 1e9);
-}
-
 /* A whole number from 0 on in the query; -1: there is none. */
 static int64_t http_number(struct MHD_Connection *c, const char *name)
 {
@@ -125,38 +141,39 @@ static int64_t http_number(struct MHD_Connection *c, const char *name)
     return errno || *end ? -1 : n;
 }
 
+/* The bytes that its head announces; false: it does not say. */
+static bool http_length(struct MHD_Connection *c, size_t *out)
+{
+    const char *text =
+        MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    char *end;
+    *out = 0;
+    if (!text)
+        return !MHD_lookup_connection_value(c, MHD_HEADER_KIND,
+                                            MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return !errno && !*end && *text >= '0' && *text <= '9';
+}
+
 static http_call *http_call_new(struct MHD_Connection *c)
 {
     static const char scheme[] = "Bearer ";
     http_call *call = calloc(1, sizeof *call);
     const char *key =
         MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    const union MHD_ConnectionInfo *door =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (!call)
         return NULL;
     call->connection = c;
+    call->door = door ? door->socket_context : NULL;
     call->client = http_number(c, "client");
     call->number = http_number(c, "number");
+    call->session = http_number(c, "session");
     if (key && strncmp(key, scheme, sizeof scheme - 1) == 0)
         snprintf(call->key, sizeof call->key, "%s", key + sizeof scheme - 1);
     return call;
-}
-
-static bool http_add_body(http_call *call, size_t max, const char *bytes, size_t n)
-{
-    if (n > max - call->n_body)
-        return false;
-    if (n > call->cap_body - call->n_body) {
-        size_t cap =
-            2 * call->cap_body > call->n_body + n ? 2 * call->cap_body : call->n_body + n;
-        unsigned char *more = realloc(call->body, cap);
-        if (!more)
-            return false;
-        call->body = more;
-        call->cap_body = cap;
-    }
-    memcpy(call->body + call->n_body, bytes, n);
-    call->n_body += n;
-    return true;
 }
 
 static enum MHD_Result http_send(struct MHD_Connection *c, eg_http_answer *a)
@@ -171,6 +188,8 @@ static enum MHD_Result http_send(struct MHD_Connection *c, eg_http_answer *a)
         MHD_create_response_from_buffer(strlen(a->text), a->text, MHD_RESPMEM_MUST_COPY);
     if (!r)
         return MHD_NO;
+    if (a->code == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     enum MHD_Result sent = MHD_queue_response(c, (unsigned)a->code, r);
     MHD_destroy_response(r);
     return sent;
@@ -185,20 +204,37 @@ static void http_resume(http_call *call)
     MHD_resume_connection(call->connection);
 }
 
+/* Under the lock. */
+static void http_suspend(eg_http_server *s, http_call *call)
+{
+    http_call **bucket = &s->suspended[(uint64_t)call->client % HTTP_BUCKETS];
+    call->since = call->since > 0 ? call->since : eg_seconds();
+    call->next = *bucket;
+    call->link = bucket;
+    if (call->next)
+        call->next->link = &call->next;
+    *bucket = call;
+    MHD_suspend_connection(call->connection);
+}
+
 /* Has a call wait, unless somebody was woken since it was asked. */
-static bool http_suspend(eg_http_server *s, http_call *call, uint64_t asked)
+static bool http_waits(eg_http_server *s, http_call *call, uint64_t asked)
 {
     pthread_mutex_lock(&s->lock);
     bool waits = asked == s->n_wakes && !s->closing;
-    if (waits) {
-        call->since = call->since > 0 ? call->since : eg_seconds();
-        call->next = s->suspended;
-        call->link = &s->suspended;
-        if (call->next)
-            call->next->link = &call->next;
-        s->suspended = call;
-        MHD_suspend_connection(call->connection);
-    }
+    if (waits)
+        http_suspend(s, call);
+    pthread_mutex_unlock(&s->lock);
+    return waits;
+}
+
+/* Whether a refusal is not to be said yet. */
+static bool http_dawdles(eg_http_server *s, http_call *call)
+{
+    pthread_mutex_lock(&s->lock);
+    bool waits = eg_seconds() < call->until && !s->closing;
+    if (waits)
+        http_suspend(s, call);
     pthread_mutex_unlock(&s->lock);
     return waits;
 }
@@ -212,11 +248,14 @@ static bool http_ask(eg_http_server *s, http_call *call, eg_http_request *r, eg_
         r->late = call->late || s->closing;
         pthread_mutex_unlock(&s->lock);
         *a = (eg_http_answer){0};
+        r->body = call->body;
         s->how.handle(s->how.context, r, a);
+        if (a->takes_body)
+            call->body = NULL;
         EG_ASSERT(a->code || !r->late);
         if (a->code)
             return true;
-        if (http_suspend(s, call, asked))
+        if (http_waits(s, call, asked))
             return false;
     }
 }
@@ -236,6 +275,53 @@ static void http_count(eg_http_server *s, int change)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Somebody without a good key: the answer comes later each time, and the connection ends. */
+static void http_strange(eg_http_server *s, http_call *call)
+{
+    char address[EG_HTTP_ADDRESS];
+    int64_t n;
+    call->until = eg_seconds() + eg_http_guard_fail(s->guard, call->door, &n, address);
+    if (s->how.strange)
+        s->how.strange(s->how.context, call->client, address, n);
+}
+
+/* The head of a request is there: says at once what can be said, or that the body may come. */
+static enum MHD_Result http_begin(eg_http_server *s, http_call *call, eg_http_request *r)
+{
+    eg_http_answer a = {0};
+    bool says = http_length(call->connection, &call->n_body);
+    eg_http_guard_head(s->guard, call->door, call->n_body);
+    if (!says)
+        return http_refuse(call->connection, MHD_HTTP_LENGTH_REQUIRED,
+                           "the length of a body is said before it comes");
+    r->n_body = call->n_body;
+    s->how.handle(s->how.context, r, &a);
+    if (a.code == MHD_HTTP_UNAUTHORIZED) {
+        http_strange(s, call);
+        call->refusal = a;
+        return call->n_body <= HTTP_SWALLOWS ? MHD_YES : http_send(call->connection, &a);
+    }
+    call->known = a.known;
+    if (a.known)
+        eg_http_guard_prove(s->guard, call->door);
+    if (a.code)
+        return http_send(call->connection, &a);
+    if (call->n_body > a.most)
+        return http_refuse(call->connection, MHD_HTTP_CONTENT_TOO_LARGE, "this is too long");
+    if (call->n_body > 0 && eg_chunk_new(s->how.spool, call->n_body, &call->body) != EG_OK)
+        return http_refuse(call->connection, MHD_HTTP_SERVICE_UNAVAILABLE, eg_error());
+    return MHD_YES;
+}
+
+/* A piece of the body. */
+static void http_add(http_call *call, const char *bytes, size_t n)
+{
+    if (call->refusal.code || !call->body || eg_chunk_add(call->body, bytes, n) == EG_OK)
+        return;
+    call->refusal.code = MHD_HTTP_SERVICE_UNAVAILABLE;
+    snprintf(call->refusal.text, sizeof call->refusal.text, "%.500s", eg_error());
+}
+
 /* The library's call: once for the head, for each piece of the body, and at the end; again for
  * one that waited. */
 static enum MHD_Result http_access(void *self, struct MHD_Connection *c, const char *url,
@@ -251,25 +337,23 @@ static enum MHD_Result http_access(void *self, struct MHD_Connection *c, const c
     if (begins)
         http_count(s, 1);
     if (!begins && *n_upload > 0) {
-        call->too_long |= !http_add_body(call, s->how.max_body, upload, *n_upload);
+        http_add(call, upload, *n_upload);
         *n_upload = 0;
         return MHD_YES;
     }
-    if (call->too_long)
-        return http_refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "this is too long");
     eg_http_request r = {.method = method,
                          .path = url,
                          .key = call->key,
                          .client = call->client,
                          .number = call->number,
-                         .body = call->body,
-                         .n_body = call->n_body,
+                         .session = call->session,
                          .begins = begins};
     eg_http_answer a = {0};
-    if (begins) {
-        s->how.handle(s->how.context, &r, &a);
-        return a.code ? http_send(c, &a) : MHD_YES;
-    }
+    if (begins)
+        return http_begin(s, call, &r);
+    eg_http_guard_body(s->guard, call->door);
+    if (call->refusal.code)
+        return http_dawdles(s, call) ? MHD_YES : http_send(c, &call->refusal);
     return http_ask(s, call, &r, &a) ? http_send(c, &a) : MHD_YES;
 }
 
@@ -282,40 +366,78 @@ static void http_completed(void *self, struct MHD_Connection *c, void **own,
     (void)how;
     if (!call)
         return;
+    if (s->how.ended && call->known && call->n_body > 0)
+        s->how.ended(s->how.context, call->client, call->n_body);
+    eg_http_guard_done(s->guard, call->door);
     http_count(s, -1);
-    free(call->body);
+    eg_chunk_free(call->body);
     free(call);
     *own = NULL;
+}
+
+static enum MHD_Result http_admits(void *self, const struct sockaddr *from, socklen_t n)
+{
+    const eg_http_server *s = self;
+    (void)n;
+    return eg_http_guard_admits(s->guard, from) ? MHD_YES : MHD_NO;
+}
+
+/* A connection comes or goes. */
+static void http_connected(void *self, struct MHD_Connection *c, void **door,
+                           enum MHD_ConnectionNotificationCode what)
+{
+    const eg_http_server *s = self;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        eg_http_guard_leave(s->guard, *door);
+        *door = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *socket =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *door = socket && from
+                ? eg_http_guard_enter(s->guard, socket->connect_fd, from->client_addr)
+                : NULL;
 }
 
 void eg_http_server_wake(eg_http_server *s, int64_t client)
 {
     pthread_mutex_lock(&s->lock);
     s->n_wakes++;
-    for (http_call *c = s->suspended, *next; c; c = next) {
-        next = c->next;
-        if (client < 0 || c->client == client)
-            http_resume(c);
-    }
+    uint64_t first = client < 0 ? 0 : (uint64_t)client % HTTP_BUCKETS;
+    uint64_t end = client < 0 ? HTTP_BUCKETS : first + 1;
+    for (uint64_t b = first; b < end; b++)
+        for (http_call *c = s->suspended[b], *next; c; c = next) {
+            next = c->next;
+            if ((client < 0 || c->client == client) && !c->refusal.code)
+                http_resume(c);
+        }
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Resumes those who have waited for long, or all at the end. */
+/* Under the lock: resumes those who have waited for long, or all at the end. */
+static void http_resume_late(eg_http_server *s)
+{
+    double now = eg_seconds();
+    for (int b = 0; b < HTTP_BUCKETS; b++)
+        for (http_call *c = s->suspended[b], *next; c; c = next) {
+            next = c->next;
+            bool due = c->refusal.code ? now >= c->until : now - c->since > s->how.wait;
+            c->late = s->closing || due;
+            if (c->late)
+                http_resume(c);
+        }
+}
+
 static void *http_watch(void *self)
 {
     eg_http_server *s = self;
     pthread_mutex_lock(&s->lock);
     while (!s->closing) {
-        struct timespec soon;
-        eg_http_soon(s->how.wait / 2 < 1 ? s->how.wait / 2 : 1, &soon);
-        pthread_cond_timedwait(&s->leaves, &s->lock, &soon);
-        double now = eg_seconds();
-        for (http_call *c = s->suspended, *next; c; c = next) {
-            next = c->next;
-            c->late = s->closing || now - c->since > s->how.wait;
-            if (c->late)
-                http_resume(c);
-        }
+        eg_cond_wait(&s->leaves, &s->lock, s->how.wait / 2 < 0.2 ? s->how.wait / 2 : 0.2);
+        http_resume_late(s);
+        eg_http_guard_sweep(s->guard);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -340,15 +462,18 @@ static eg_status http_start(eg_http_server *s, const struct sockaddr *at)
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)how->certificate},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)how->secret},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0,
+         (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
         {MHD_OPTION_END, 0, NULL}};
     if (!how->certificate)
         tls[0].option = MHD_OPTION_END;
     errno = 0;
     s->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, http_access, s, MHD_OPTION_EXTERNAL_LOGGER, http_log, s,
-        MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_SOCK_ADDR, at,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_SECONDS, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)HTTP_CONNECTIONS, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        flags, 0, http_admits, s, http_access, s, MHD_OPTION_EXTERNAL_LOGGER, http_log, s,
+        MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+        http_connected, s, MHD_OPTION_SOCK_ADDR, at, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_IDLE_SECONDS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)how->connections,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!s->daemon)
         return eg_fail(EG_EIO, "cannot listen on %s:%s: %s", how->host, how->port,
                        errno              ? strerror(errno)
@@ -383,9 +508,18 @@ eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out)
     *out = NULL;
     EG_TRY(eg_alloc(1, sizeof *s, &s));
     s->how = *how;
+    if (how->connections <= 0)
+        s->how.connections = eg_http_open_files();
+    const eg_http_limits limits = {
+        .connections = s->how.connections,
+        .head_seconds = how->head_seconds > 0 ? how->head_seconds : HTTP_IDLE_SECONDS,
+        .body_seconds = how->body_seconds > 0 ? how->body_seconds : HTTP_BODY_SECONDS,
+        .body_rate = HTTP_BODY_RATE};
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->leaves, NULL);
-    eg_status status = http_open(s);
+    eg_cond_init(&s->leaves);
+    eg_status status = eg_http_guard_new(&limits, &s->guard);
+    if (status == EG_OK)
+        status = http_open(s);
     if (status == EG_OK)
         *out = s;
     else
@@ -396,11 +530,10 @@ eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out)
 /* Waits until the last answers are sent, if that does not take long. */
 static void http_settle(eg_http_server *s)
 {
-    struct timespec late;
-    eg_http_soon(HTTP_SETTLE_SECONDS, &late);
+    double late = eg_seconds() + HTTP_SETTLE_SECONDS;
     pthread_mutex_lock(&s->lock);
-    while (s->n_calls > 0 && pthread_cond_timedwait(&s->leaves, &s->lock, &late) == 0)
-        continue;
+    while (s->n_calls > 0 && eg_seconds() < late)
+        eg_cond_wait(&s->leaves, &s->lock, late - eg_seconds());
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -417,6 +550,7 @@ void eg_http_server_free(eg_http_server *s)
     http_settle(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);
+    eg_http_guard_free(s->guard);
     pthread_cond_destroy(&s->leaves);
     pthread_mutex_destroy(&s->lock);
     free(s);

@@ -5,10 +5,13 @@
 #include "io/http_server.h"
 #include "test.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_BODY = 1 << 20 };
 
@@ -23,6 +26,7 @@ static struct {
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static eg_http_server *server;
+static eg_spool *spool;
 static char url[64];
 
 static void say(eg_http_answer *out, int code, const char *text)
@@ -44,13 +48,18 @@ static void handle(void *context, const eg_http_request *r, eg_http_answer *out)
 {
     (void)context;
     pthread_mutex_lock(&seen.lock);
+    out->most = MAX_BODY, out->known = true;
     if (r->begins) {
         if (strcmp(r->path, "/closed") == 0)
-            say(out, 401, "not you");
+            say(out, 409, "not you");
+        if (strcmp(r->path, "/strange") == 0)
+            say(out, 401, "who are you?");
     } else {
         snprintf(seen.path, sizeof seen.path, "%s", r->path);
         snprintf(seen.key, sizeof seen.key, "%s", r->key);
-        seen.client = r->client, seen.number = r->number, seen.n_body = r->n_body;
+        seen.client = r->client, seen.number = r->number, seen.n_body = 0;
+        if (r->body)
+            eg_chunk_bytes(r->body, &seen.n_body);
         seen.late = r->late;
         seen.n_asked++;
         if (strcmp(r->path, "/wait") != 0)
@@ -64,9 +73,13 @@ static void handle(void *context, const eg_http_request *r, eg_http_answer *out)
 static int open_server(void **state)
 {
     (void)state;
+    assert_ok(eg_spool_new("/tmp", MAX_BODY / 2, &spool));
     assert_ok(eg_http_server_new(&(eg_http_listen){.host = "127.0.0.1",
                                                    .port = "0",
-                                                   .max_body = MAX_BODY,
+                                                   .spool = spool,
+                                                   .head_seconds = 0.5,
+                                                   .body_seconds = 0.5,
+                                                   .connections = 60,
                                                    .wait = 0.5,
                                                    .handle = handle},
                                  &server));
@@ -78,6 +91,7 @@ static int close_server(void **state)
 {
     (void)state;
     eg_http_server_free(server);
+    eg_spool_free(spool);
     return 0;
 }
 
@@ -143,7 +157,7 @@ static void test_what_is_too_long_or_refused_is_not_taken(void **state)
     free(r.bytes);
     int asked = seen.n_asked;
     r = call(c, "POST", "/closed", body, 1000);
-    assert_int_equal(r.code, 401);
+    assert_int_equal(r.code, 409);
     free(r.bytes);
     assert_int_equal(seen.n_asked, asked);
     eg_http_reply none;
@@ -202,7 +216,7 @@ static void test_a_server_that_closes_lets_those_go_who_wait(void **state)
     int code = 0;
     assert_int_equal(pthread_create(&thread, NULL, wait_for_it, &code), 0);
     nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
-    eg_http_server_free(server);
+    close_server(NULL);
     pthread_join(thread, NULL);
     assert_int_equal(code, 204);
     eg_http_client *c = client();
@@ -212,6 +226,84 @@ static void test_a_server_that_closes_lets_those_go_who_wait(void **state)
         EG_EIO, "127.0.0.1");
     eg_http_client_free(c);
     open_server(NULL);
+}
+
+/* A connection of somebody who does not know HTTP. */
+static int stranger(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)eg_http_server_port(server)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(s >= 0);
+    assert_int_equal(connect(s, (struct sockaddr *)&to, sizeof to), 0);
+    return s;
+}
+
+/* Sends a text, then a byte every 50 ms; the seconds until the server has hung up. */
+static double drip(const char *begin)
+{
+    int s = stranger();
+    double since = eg_seconds();
+    char byte;
+    assert_int_equal(send(s, begin, strlen(begin), MSG_NOSIGNAL), strlen(begin));
+    while (eg_seconds() - since < 5) {
+        if (recv(s, &byte, 1, MSG_DONTWAIT) == 0 || send(s, "x", 1, MSG_NOSIGNAL) < 0)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
+    }
+    close(s);
+    return eg_seconds() - since;
+}
+
+static void test_drips_are_ended_though_they_never_pause(void **state)
+{
+    (void)state;
+    double head = drip("GET /"); /* head_seconds and body_seconds are 0.5 */
+    assert_true(head > 0.3 && head < 2);
+    double body = drip("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n");
+    assert_true(body > 0.3 && body < 2.5);
+}
+
+static void test_strangers_leave_room_for_those_with_a_key(void **state)
+{
+    (void)state;
+    enum { STRANGERS = 200 };
+    int held[STRANGERS];
+    for (int i = 0; i < STRANGERS; i++)
+        held[i] = stranger();
+    eg_http_client *c = client();
+    eg_http_reply none, r = {0};
+    const eg_http_call get = {.method = "GET", .path = "/x", .max = 4096};
+    for (int i = 0; i < 20 && r.code != 200; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+        if (eg_http_client_call(c, &get, &none) == EG_OK) {
+            r = none;
+            free(r.bytes);
+        }
+    }
+    assert_int_equal(r.code, 200);
+    eg_http_client_free(c);
+    for (int i = 0; i < STRANGERS; i++)
+        close(held[i]);
+}
+
+static void test_wrong_keys_are_answered_later_each_time(void **state)
+{
+    (void)state;
+    double took[6];
+    for (int i = 0; i < 6; i++) {
+        eg_http_client *c = client();
+        double since = eg_seconds();
+        eg_http_reply r = call(c, "GET", "/strange", NULL, 0);
+        took[i] = eg_seconds() - since;
+        assert_int_equal(r.code, 401);
+        assert_string_equal((char *)r.bytes, "who are you?");
+        free(r.bytes);
+        eg_http_client_free(c);
+    }
+    assert_true(took[0] < 0.6);
+    assert_true(took[5] > 0.7); /* 0.1, doubled three times */
 }
 
 static void test_addresses_that_cannot_be_are_refused(void **state)
@@ -244,6 +336,9 @@ int main(void)
         cmocka_unit_test(test_what_is_too_long_or_refused_is_not_taken),
         cmocka_unit_test(test_a_request_waits_until_it_is_woken_or_late),
         cmocka_unit_test(test_a_server_that_closes_lets_those_go_who_wait),
+        cmocka_unit_test(test_drips_are_ended_though_they_never_pause),
+        cmocka_unit_test(test_strangers_leave_room_for_those_with_a_key),
+        cmocka_unit_test(test_wrong_keys_are_answered_later_each_time),
         cmocka_unit_test(test_addresses_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -16,6 +16,8 @@
 
 #define BUNDLE_MAX_NAME 200
 
+enum { BUNDLE_MANY = 32 }; /* from here on names are found by an index */
+
 typedef struct bundle_item {
     char *name;
     double scalar;
@@ -28,6 +30,9 @@ typedef struct bundle_item {
 typedef struct bundle_list {
     bundle_item *items;
     size_t n, n_made, cap;
+    uint32_t
+        *index; /* [n_index] numbers of items plus 1, by name; 0: free. NULL: there are few */
+    size_t n_index; /* a power of 2, and at least twice n */
 } bundle_list;
 
 struct eg_bundle {
@@ -48,6 +53,7 @@ static void bundle_list_fini(bundle_list *list)
         free(list->items[i].values);
     }
     free(list->items);
+    free(list->index);
 }
 
 void eg_bundle_free(eg_bundle *b)
@@ -66,18 +72,65 @@ eg_status eg_bundle_filled(eg_bundle *b, eg_status filled)
     return filled;
 }
 
+static void bundle_list_clear(bundle_list *list)
+{
+    list->n = 0;
+    if (list->index)
+        memset(list->index, 0, list->n_index * sizeof *list->index);
+}
+
 void eg_bundle_clear(eg_bundle *b)
 {
-    b->scalars.n = 0;
-    b->tensors.n = 0;
+    bundle_list_clear(&b->scalars);
+    bundle_list_clear(&b->tensors);
+}
+
+/* Where a name stands in the index, or would. */
+static size_t bundle_slot(const bundle_list *list, const char *name)
+{
+    uint64_t hash = (uintptr_t)list->index; /* so that nobody can choose names that meet */
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    size_t at = (size_t)(hash ^ hash >> 32) & (list->n_index - 1);
+    while (list->index[at] && strcmp(list->items[list->index[at] - 1].name, name) != 0)
+        at = (at + 1) & (list->n_index - 1);
+    return at;
 }
 
 static const bundle_item *bundle_list_find(const bundle_list *list, const char *name)
 {
+    if (list->index) {
+        uint32_t item = list->index[bundle_slot(list, name)];
+        return item ? &list->items[item - 1] : NULL;
+    }
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->items[i].name, name) == 0)
             return &list->items[i];
     return NULL;
+}
+
+/* An item more is in use: enters it into the index, if there are many, or makes a larger one.
+ */
+static eg_status bundle_list_count(bundle_list *list)
+{
+    size_t first = list->n++;
+    if (list->n < BUNDLE_MANY && !list->index)
+        return EG_OK;
+    if (list->n * 2 > list->n_index) {
+        size_t n = list->n_index ? 2 * list->n_index : 4 * BUNDLE_MANY;
+        uint32_t *index;
+        eg_status s = eg_alloc(n, sizeof *index, &index);
+        if (s != EG_OK) {
+            list->n--;
+            return s;
+        }
+        free(list->index);
+        list->index = index, list->n_index = n;
+        first = 0;
+    }
+    for (size_t i = first; i < list->n; i++)
+        list->index[bundle_slot(list, list->items[i].name)] = (uint32_t)i + 1;
+    return EG_OK;
 }
 
 /* Names need no escapes in JSON, so that a header's length is a sum. */
@@ -142,9 +195,8 @@ static eg_status bundle_make(eg_bundle *b, const char *name, eg_shape shape, bun
     }
     item->shape = shape;
     item->n = n;
-    b->tensors.n++;
     *out = item;
-    return EG_OK;
+    return bundle_list_count(&b->tensors);
 }
 
 eg_status eg_bundle_room(eg_bundle *b, const char *name, eg_shape shape, float **out)
@@ -176,8 +228,7 @@ eg_status eg_bundle_scalar(eg_bundle *b, const char *name, double value)
     bundle_item *item;
     EG_TRY(bundle_next(b, &b->scalars, name, &item));
     item->scalar = value;
-    b->scalars.n++;
-    return EG_OK;
+    return bundle_list_count(&b->scalars);
 }
 
 const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n)

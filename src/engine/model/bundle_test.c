@@ -293,6 +293,49 @@ static void test_entries_are_copied_by_their_prefix(void **state)
     eg_bundle_free(to);
 }
 
+/* A message of n names, read and checked as a server does; the seconds it takes. */
+static double read_names(int n)
+{
+    eg_bundle *b = bundle(), *back;
+    unsigned char *bytes;
+    size_t n_bytes;
+    char name[32];
+    double found;
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "part.figure.%d", i);
+        assert_ok(eg_bundle_scalar(b, name, i));
+    }
+    assert_ok(eg_bundle_pack(b, &bytes, &n_bytes));
+    double since = eg_seconds();
+    assert_ok(eg_bundle_unpack(bytes, n_bytes, &back));
+    assert_ok(eg_bundle_check(back, back));
+    since = eg_seconds() - since;
+    for (int i = 0; i < n; i += n / 7) {
+        snprintf(name, sizeof name, "part.figure.%d", i);
+        assert_true(eg_bundle_scalar_of(back, name, &found));
+        assert_near(found, i, 0);
+    }
+    assert_false(eg_bundle_scalar_of(back, "part.figure.-1", &found));
+    assert_fails(eg_bundle_scalar(back, "part.figure.0", 1), EG_EINVAL, "already");
+    eg_bundle_clear(back);
+    assert_ok(eg_bundle_scalar(back, "part.figure.0", 1));
+    assert_true(eg_bundle_scalar_of(back, "part.figure.0", &found));
+    assert_false(eg_bundle_scalar_of(back, "part.figure.1", &found));
+    eg_bundle_free(back);
+    eg_bundle_free(b);
+    free(bytes);
+    return since;
+}
+
+/* With names searched one by one eight times as many would take 64 times as long. */
+static void test_many_names_are_read_in_a_time_that_grows_with_them(void **state)
+{
+    (void)state;
+    read_names(1000);
+    double few = read_names(8000), many = read_names(64000);
+    assert_true(many < 30 * few);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_check_says_what_is_wrong),
         cmocka_unit_test(test_what_is_needed_is_there_in_its_length_and_bounds),
         cmocka_unit_test(test_a_bundle_rests_on_another),
+        cmocka_unit_test(test_many_names_are_read_in_a_time_that_grows_with_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

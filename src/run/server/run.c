@@ -314,7 +314,13 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
     double saved = eg_seconds(), pause = run_pause();
     for (int64_t r = eg_cursor_round(f->cursor);
          r < n_rounds && !*stopped && !f->patience.stops; r++) {
-        bool tested;
+        bool tested, go = true;
+        if (f->transport->wait)
+            EG_TRY(f->transport->wait(f->carrier, &go));
+        if (!go) {
+            *stopped = true;
+            return eg_federation_checkpoint(f);
+        }
         EG_TRY(eg_federation_round(f));
         eg_cursor_next(f->cursor,
                        f->lost); /* the round is over: what it brought has been met */

@@ -6,13 +6,12 @@
  */
 #include "run/transport/cluster_private.h"
 
-#include "base/base.h"
+#include "base/pool.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char cluster_magic[4] = "egr\n";
 
@@ -292,14 +291,9 @@ bool eg_cluster_take(eg_cluster *c, eg_cluster_frame *out)
 
 void eg_cluster_nap(eg_cluster *c)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += c->nap;
-    if (until.tv_nsec >= 1000000000)
-        until.tv_nsec -= 1000000000, until.tv_sec++;
     pthread_mutex_lock(&c->lock);
     if (!c->awake)
-        pthread_cond_timedwait(&c->woken, &c->lock, &until);
+        eg_cond_wait(&c->woken, &c->lock, (double)c->nap / 1e9);
     c->nap = c->awake ? CLUSTER_NAP_LEAST : 2 * c->nap;
     c->awake = false;
     pthread_mutex_unlock(&c->lock);

@@ -6,7 +6,7 @@
  */
 #include "run/transport/cluster_private.h"
 
-#include "base/base.h"
+#include "base/pool.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ eg_status eg_cluster_new(const eg_mpi_calls *calls, void *library, eg_cluster **
     *c = (eg_cluster){
         .calls = *calls, .library = library, .most = CLUSTER_PIECE, .nap = CLUSTER_NAP};
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->woken, NULL);
+    eg_cond_init(&c->woken);
     eg_status s = cluster_join(c);
     if (s == EG_OK)
         *out = c;

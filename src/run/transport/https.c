@@ -1,198 +1,160 @@
 /* https.c - clients are devices on other machines, which ask for their turns over HTTPS.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A device has its own data and its own disk; the server has receipts of what it keeps. Turns
- * are told in client order, a window of them at a time, and replies are taken in that order, so
- * that who answers first changes nothing. A device that is gone, too late, or answers what
- * cannot be is lost in this exchange, which goes on without it; it may be back in the next. All
+ * A device has its own data and its own disk; the server has receipts of what it keeps. All
+ * devices of an exchange are asked at once, and replies are taken in client order, so that who
+ * answers first changes nothing. A device that is gone, too late, or answers what cannot be is
+ * lost in this exchange, which goes on without it; it may be back in the next. While fewer
+ * devices are there than the run wants, nobody is lost, and the run waits. All
  * tests are the server's own, of models that it has. The bits are those of workers in one
  * process, as long as no device is lost.
  */
 #include "run/transport/https.h"
 
-#include "io/file.h"
-
 #include <engram/remote.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Turns under way or answered and not yet taken: of those for which each client is sent much of
- * its own, and of others. Seconds for which a server that is done waits until devices know. */
 enum {
-    HTTPS_LARGE = 8,
-    HTTPS_WINDOW = 64,
-    HTTPS_LINGER = 10,
-    HTTPS_WAIT = 25,
-    HTTPS_PEM = 1 << 20
+    HTTPS_LINGER = 10,  /* seconds for which a server that is done waits until devices know */
+    HTTPS_MEMORY = 256, /* megabytes */
+    HTTPS_TIMES = 10,   /* the median of what answers took: a turn's own deadline */
+    HTTPS_LATE = 10,    /* seconds without an answer after which names are shown, */
+    HTTPS_REPORT = 5,   /* and between two reports */
 };
 
-/* The longest answer that is heard: models, and generators, which may be larger than a small
- * network. */
-enum { HTTPS_MODELS = 32, HTTPS_BESIDE = 64 << 20 };
+#define HTTPS_COUNT 0.1 /* seconds between two counts of the devices that are there */
 
 double eg_https_patience(const eg_https *h)
 {
     return h->how.patience > 0 ? h->how.patience : 60;
 }
 
-static eg_status https_open(void *self, const eg_site *site)
+size_t eg_https_memory(const eg_https *h)
 {
-    eg_https *h = self;
-    pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->changed, NULL);
-    if (!site->listen)
-        return eg_fail(EG_EINVAL, "the transport https is for `engram serve`");
-    h->site = *site;
-    h->how = *site->listen;
-    h->n_devices = eg_scenario_n_clients(site->feed->scenario);
-    EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->keys, &h->keys));
-    EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->devices, &h->devices));
-    for (int64_t i = 0; i < h->n_devices; i++)
-        h->devices[i].turn = -1;
-    if (!h->how.keys)
-        return eg_fail(EG_EINVAL, "a server needs a file for the keys of its devices");
-    if (access(h->how.keys, F_OK) != 0)
-        EG_TRY(eg_keys_make(h->how.keys, h->n_devices));
-    return eg_keys_load(h->how.keys, h->n_devices, h->keys);
+    return (size_t)(h->how.memory > 0 ? h->how.memory : HTTPS_MEMORY) << 20;
 }
 
-/* "host:port", "[::1]:8443". */
-static eg_status https_split(const char *address, char host[256], char port[16])
+void eg_https_say(eg_https *h, const char *format, ...)
 {
-    const char *colon = strrchr(address, ':');
-    size_t n = colon ? (size_t)(colon - address) : 0;
-    bool bracket = n > 1 && *address == '[' && address[n - 1] == ']';
-    if (n == 0 || n > 255 || !colon[1] || strlen(colon + 1) > 5 ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1))
-        return eg_fail(EG_EINVAL, "'%.200s' is no address such as 127.0.0.1:8443", address);
-    snprintf(host, 256, "%.*s", (int)(n - 2 * bracket), address + bracket);
-    snprintf(port, 16, "%s", colon + 1);
-    return EG_OK;
+    va_list args;
+    if (h->n_said == EG_HTTPS_SAID)
+        return;
+    va_start(args, format);
+    vsnprintf(h->said[h->n_said++], EG_HTTPS_TEXT, format, args);
+    va_end(args);
 }
 
-static eg_status https_pem(const char *path, char **out)
+/* Under the lock, which is let go meanwhile: tells the fleet's watcher; false: it has enough.
+ */
+static bool https_tell_watcher(eg_https *h, const eg_fleet_event *e)
 {
-    unsigned char *bytes;
-    size_t n;
-    EG_TRY(eg_file_read(path, HTTPS_PEM, &bytes, &n));
-    *out = (char *)bytes;
-    return EG_OK;
+    if (!h->how.fleet)
+        return true;
+    pthread_mutex_unlock(&h->lock);
+    bool on = h->how.fleet(h->how.context, e);
+    pthread_mutex_lock(&h->lock);
+    return on;
 }
 
-/* What devices are told of the run, as a page. */
-static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
-{
-    EG_TRY(eg_hello_put(&h->mine, to));
-    EG_TRY(eg_json_set(to, "run", eg_json_of_text(h->site.e->sha256)));
-    EG_TRY(eg_json_set(to, "config", eg_json_of_text(h->site.e->resolved)));
-    EG_TRY(eg_json_set(to, "seed", eg_json_of_int((int64_t)h->site.seed)));
-    return eg_json_set(to, "patience", eg_json_of_real(eg_https_patience(h)));
-}
-
-static eg_status https_welcome(eg_https *h)
-{
-    char *text;
-    size_t n;
-    eg_json *json = eg_json_object();
-    if (!json)
-        return EG_ENOMEM;
-    EG_TRY(eg_hello_fill(&h->site, h->how.own_data, &h->mine));
-    eg_status s = https_fill_welcome(h, json);
-    if (s == EG_OK)
-        s = eg_json_print(json, 0, &text, &n);
-    eg_json_free(json);
-    EG_TRY(s);
-    return eg_http_page_new((unsigned char *)text, n, &h->welcome);
-}
-
-static size_t https_max_reply(const eg_https *h)
-{
-    return HTTPS_BESIDE +
-           HTTPS_MODELS * sizeof(float) * eg_params_length(eg_net_params(h->site.net));
-}
-
-/* How long a device's question waits: so short that who only waits is not taken for gone. */
-static double https_wait_seconds(const eg_https *h)
-{
-    double quarter = eg_https_patience(h) / 4;
-    return quarter < HTTPS_WAIT ? quarter : HTTPS_WAIT;
-}
-
-static eg_status https_listen(eg_https *h)
-{
-    char host[256], port[16], url[320];
-    char *certificate = NULL, *secret = NULL;
-    EG_TRY(https_split(h->how.address, host, port));
-    bool safe = h->how.certificate && h->how.secret;
-    if (!safe && !eg_http_is_loopback(host))
-        return eg_fail(EG_EINVAL,
-                       "%s: other machines reach a server by TLS alone, which takes a "
-                       "certificate and its key",
-                       h->how.address);
-    eg_status s = safe ? https_pem(h->how.certificate, &certificate) : EG_OK;
-    if (s == EG_OK && safe)
-        s = https_pem(h->how.secret, &secret);
-    if (s == EG_OK)
-        s = eg_http_server_new(&(eg_http_listen){.host = host,
-                                                 .port = port,
-                                                 .certificate = certificate,
-                                                 .secret = secret,
-                                                 .max_body = https_max_reply(h),
-                                                 .wait = https_wait_seconds(h),
-                                                 .handle = eg_https_answer,
-                                                 .context = h},
-                               &h->server);
-    free(certificate);
-    free(secret);
-    EG_TRY(s);
-    snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
-             safe ? "https" : "http", host, eg_http_server_port(h->server));
-    if (h->how.ready)
-        h->how.ready(h->how.context, url);
-    return EG_OK;
-}
-
-static eg_status https_meet(void *self, bool *served)
-{
-    eg_https *h = self;
-    *served = false;
-    EG_TRY(https_welcome(h));
-    return https_listen(h);
-}
-
-/* Under the lock: waits until something has changed, for a moment at most. */
+/* Under the lock: waits until something has changed, for a moment at most, and shows what there
+ * is to be said. */
 static void https_nap(eg_https *h)
 {
-    struct timespec soon;
-    eg_http_soon(0.2, &soon);
-    pthread_cond_timedwait(&h->changed, &h->lock, &soon);
+    char text[EG_HTTPS_TEXT];
+    eg_cond_wait(&h->changed, &h->lock, 0.2);
+    while (h->n_said > 0) {
+        memcpy(text, h->said[0], sizeof text);
+        memmove(h->said[0], h->said[1], (size_t)--h->n_said * sizeof text);
+        https_tell_watcher(h, &(eg_fleet_event){.kind = EG_FLEET_SAYS, .text = text});
+    }
 }
 
-/* Before the first exchange: until enough devices are there. */
-static eg_status https_wait(eg_https *h)
+/* How many must be there: at first, and from then on. */
+static int64_t https_wanted(const eg_https *h)
 {
-    int64_t all = h->n_devices, least = h->how.at_least;
-    int64_t wanted = least > 0 && least < all ? least : all, there = 0;
-    bool stays = true;
+    int64_t least = h->how.at_least;
+    if (least <= 0)
+        least = h->begun ? h->site.e->server.min_clients : h->n_devices;
+    return least < h->n_devices ? least : h->n_devices;
+}
+
+/* Under the lock. At first a device that has come counts even if it is gone again. */
+static int64_t https_there(const eg_https *h)
+{
+    int64_t there = 0;
+    double patience = eg_https_patience(h), now = eg_seconds();
+    for (int64_t i = 0; i < h->n_devices; i++)
+        there += h->devices[i].met && (!h->begun || now - h->devices[i].heard < patience);
+    return there;
+}
+
+/* Under the lock: whether too few devices are there, which is reported every now and then. A
+ * failure: the wait has been too long, or whoever looks on has enough. */
+static eg_status https_is_short(eg_https *h, bool *out)
+{
+    double now = eg_seconds();
+    *out = false;
+    if (h->alone == 0 && now - h->counted < HTTPS_COUNT)
+        return EG_OK;
+    int64_t there = https_there(h), wanted = https_wanted(h);
+    h->counted = now;
+    *out = there < wanted;
+    eg_fleet_event e = {.kind = *out ? EG_FLEET_WAITS : EG_FLEET_BACK,
+                        .n = there,
+                        .wanted = wanted,
+                        .seconds = h->alone > 0 ? now - h->alone : 0};
+    if (!*out) {
+        if (h->alone > 0 && h->begun)
+            https_tell_watcher(h, &e);
+        for (int64_t i = 0; h->alone > 0 && i < h->board.n_told; i++)
+            h->turns[i].asked = now; /* the time without the others is nobody's fault */
+        h->back = h->alone > 0 ? now : h->back;
+        h->alone = 0;
+        return EG_OK;
+    }
+    h->alone = h->alone > 0 ? h->alone : now;
+    if (h->how.give_up > 0 && e.seconds > h->how.give_up)
+        return eg_fail(EG_EIO, "gave up: %lld of %lld devices were there for %.0f seconds",
+                       (long long)there, (long long)wanted, e.seconds);
+    return https_tell_watcher(h, &e)
+               ? EG_OK
+               : eg_fail(EG_EIO, "stopped when %lld of %lld devices were there",
+                         (long long)there, (long long)wanted);
+}
+
+/* Waits until enough devices are there. */
+static eg_status https_await(eg_https *h)
+{
+    bool alone = true;
+    eg_status s = EG_OK;
     pthread_mutex_lock(&h->lock);
-    for (;;) {
-        there = 0;
-        for (int64_t i = 0; i < all; i++)
-            there += h->devices[i].met;
-        if (there >= wanted || !stays)
-            break;
-        https_nap(h);
-        pthread_mutex_unlock(&h->lock);
-        stays = !h->how.waits || h->how.waits(h->how.context, there, wanted);
-        pthread_mutex_lock(&h->lock);
+    while (s == EG_OK && alone) {
+        s = https_is_short(h, &alone);
+        if (s == EG_OK && alone)
+            https_nap(h);
     }
     pthread_mutex_unlock(&h->lock);
-    if (there < wanted)
-        return eg_fail(EG_EIO, "stopped when %lld of %lld devices were there", (long long)there,
-                       (long long)wanted);
+    return s;
+}
+
+/* A run that has begun ends at its place between two rounds, and one that has not with a word.
+ */
+static eg_status https_wait(void *self, bool *go)
+{
+    eg_https *h = self;
+    eg_status s = https_await(h);
+    *go = s == EG_OK;
+    if (!*go && !h->begun)
+        return s;
+    if (!*go) {
+        pthread_mutex_lock(&h->lock);
+        https_tell_watcher(h, &(eg_fleet_event){.kind = EG_FLEET_SAYS, .text = eg_error()});
+        pthread_mutex_unlock(&h->lock);
+    }
     h->begun = true;
     return EG_OK;
 }
@@ -217,8 +179,6 @@ static eg_status https_begin(void *self, const eg_job *job)
     eg_board board = {0};
     eg_http_page *down = NULL;
     eg_https_turn *turns = NULL;
-    if (!h->begun)
-        EG_TRY(https_wait(h));
     EG_TRY(eg_alloc(1, sizeof *m, &m));
     m->head.kind = EG_MESSAGE_DOWNLOAD;
     eg_status s = https_pack(m, job->down, &down);
@@ -236,13 +196,12 @@ static eg_status https_begin(void *self, const eg_job *job)
     h->board = board;
     h->turns = turns;
     h->down = down;
-    h->since = eg_seconds();
     pthread_mutex_unlock(&h->lock);
     return EG_OK;
 }
 
 /* Tells the next turn, as bytes. */
-static eg_status https_tell(eg_https *h, int64_t i, eg_http_page **out)
+static eg_status https_tell(eg_https *h, int64_t i, eg_https_turn *out)
 {
     eg_board_turn *t = &h->board.turns[i];
     eg_message *m;
@@ -252,7 +211,8 @@ static eg_status https_tell(eg_https *h, int64_t i, eg_http_page **out)
         eg_message_of_turn(&t->is, (size_t)eg_scenario_n_classes(h->site.feed->scenario), m);
     m->head.number = eg_board_number(&h->board, i);
     if (s == EG_OK)
-        s = https_pack(m, t->own, out);
+        s = https_pack(m, t->own, &out->ask);
+    out->n_ask = sizeof m->head + (t->own ? eg_bundle_bytes(t->own) : 0);
     eg_message_end_turn(m);
     free(m);
     eg_bundle_free(t->own);
@@ -260,39 +220,136 @@ static eg_status https_tell(eg_https *h, int64_t i, eg_http_page **out)
     return s;
 }
 
-/* Tells as many turns ahead as may be under way. */
+/* Asks all at once, as far as there is memory for what each is sent alone. */
 static eg_status https_hand_out(eg_https *h)
 {
     eg_board *b = &h->board;
-    int64_t window = b->job->large ? HTTPS_LARGE : HTTPS_WINDOW;
-    while (b->n_told < b->job->n && b->n_told < b->n_taken + window) {
-        int64_t i = b->n_told, id;
-        eg_http_page *ask = NULL;
-        EG_TRY(https_tell(h, i, &ask));
+    while (b->n_told < b->job->n && (b->n_told == b->n_taken || h->asks < eg_https_memory(h))) {
+        eg_https_turn t = {0};
+        int64_t i = b->n_told;
         pthread_mutex_lock(&h->lock);
-        id = b->turns[i].is.id;
-        h->turns[i].ask = ask;
-        h->devices[id].turn = i;
+        eg_status s = https_tell(h, i, &t);
+        int64_t id = b->turns[i].is.id;
+        if (s == EG_OK) {
+            t.asked = eg_seconds();
+            h->turns[i] = t;
+            h->asks += t.n_ask;
+            h->devices[id].turn = i;
+        }
         pthread_mutex_unlock(&h->lock);
+        EG_TRY(s);
         eg_http_server_wake(h->server, id);
     }
     return EG_OK;
 }
 
-/* Under the lock: true if the turn will get no answer; the error text says why. */
-static bool https_is_lost(const eg_https *h, const eg_board_turn *t)
+static int https_compare(const void *x, const void *y)
 {
-    const eg_https_device *d = &h->devices[t->is.id];
-    double now = eg_seconds(), patience = eg_https_patience(h);
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* How long a device may take for a turn; 0: for ever, since nobody has answered yet. */
+static double https_deadline(const eg_https *h)
+{
+    double took[EG_HTTPS_TOOK], own, patience = eg_https_patience(h);
+    size_t n = h->n_took < EG_HTTPS_TOOK ? (size_t)h->n_took : EG_HTTPS_TOOK;
+    if (h->how.deadline > 0 || n == 0)
+        return h->how.deadline;
+    memcpy(took, h->took, sizeof took);
+    qsort(took, n, sizeof *took, https_compare);
+    own = HTTPS_TIMES * took[n / 2];
+    return own > patience ? own : patience;
+}
+
+/* Under the lock: true if turn i will get no answer; the error text says why. */
+static bool https_is_lost(const eg_https *h, int64_t i)
+{
+    const eg_https_turn *t = &h->turns[i];
+    const eg_https_device *d = &h->devices[h->board.turns[i].is.id];
+    double now = eg_seconds(), patience = eg_https_patience(h), most = https_deadline(h);
+    double heard =
+        d->heard > h->back ? d->heard : h->back; /* others come back a little later */
+    if (t->body)                                 /* it is being read */
+        return false;
     if (!d->met)
         eg_fail(EG_EIO, "its device is not there");
-    else if (now - d->heard > patience)
+    else if (now - heard > patience)
         eg_fail(EG_EIO, "its device was not heard of for %.0f seconds", patience);
-    else if (h->how.deadline > 0 && now - h->since > h->how.deadline)
-        eg_fail(EG_EIO, "it did not answer within %.0f seconds", h->how.deadline);
+    else if (most > 0 && now - t->asked > most)
+        eg_fail(EG_EIO, "it did not answer within %.0f seconds", most);
     else
         return false;
     return true;
+}
+
+/* Under the lock: names those who have not answered for long, now and then. */
+static void https_report_late(eg_https *h)
+{
+    enum { NAMES = 64 };
+    int64_t late[NAMES];
+    eg_fleet_event e = {.kind = EG_FLEET_LATE, .clients = late};
+    double now = eg_seconds();
+    if (now - h->reported < HTTPS_REPORT)
+        return;
+    for (int64_t i = h->board.n_taken; i < h->board.n_told && e.n < NAMES; i++)
+        if (!h->board.turns[i].there && now - h->turns[i].asked > HTTPS_LATE) {
+            e.seconds = e.n ? e.seconds : now - h->turns[i].asked;
+            late[e.n++] = h->board.turns[i].is.id;
+        }
+    if (e.n > 0) {
+        h->reported = now;
+        https_tell_watcher(h, &e);
+    }
+}
+
+/* Under the lock: waits for the answer to turn i, or until there will be none. While too few
+ * devices are there nobody is lost: the run waits for them. */
+static eg_status https_hear(eg_https *h, int64_t i, bool *lost)
+{
+    const eg_board_turn *t = &h->board.turns[i];
+    while (!t->there && !*lost) {
+        bool alone;
+        EG_TRY(https_is_short(h, &alone));
+        if (t->there || (!alone && (*lost = https_is_lost(h, i))))
+            break;
+        https_report_late(h);
+        https_nap(h);
+    }
+    return EG_OK;
+}
+
+/* Frees what this transport has of a turn. */
+static void https_drop(eg_https *h, int64_t i)
+{
+    eg_https_turn *t = &h->turns[i];
+    h->devices[h->board.turns[i].is.id].turn = -1;
+    h->asks -= t->n_ask;
+    eg_http_page_drop(t->ask);
+    eg_chunk_free(t->body);
+    *t = (eg_https_turn){0};
+}
+
+/* Under the lock: the reply that was heard, as it is or out of its bytes. */
+static eg_status https_reply(eg_https *h, int64_t i, eg_reply *out, bool *lost)
+{
+    eg_board_turn *t = &h->board.turns[i];
+    if (!*lost && t->status == EG_OK && h->turns[i].body) {
+        pthread_mutex_unlock(&h->lock);
+        eg_status s = eg_https_read(h, i, h->turns[i].body, t);
+        pthread_mutex_lock(&h->lock);
+        EG_TRY(s);
+    } else if (t->reply.up) {
+        h->held -= eg_bundle_bytes(t->reply.up);
+    }
+    if (!*lost && t->status != EG_OK) { /* what cannot be is as good as nothing */
+        *lost = true;
+        eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
+    }
+    t->there = true; /* what comes later is refused */
+    *out = eg_board_take(&h->board, i);
+    https_drop(h, i);
+    return EG_OK;
 }
 
 static eg_status https_take(void *self, int64_t i, eg_reply *out, bool *lost)
@@ -301,34 +358,27 @@ static eg_status https_take(void *self, int64_t i, eg_reply *out, bool *lost)
     *lost = false;
     *out = (eg_reply){0};
     EG_TRY(https_hand_out(h));
-    eg_board_turn *t = &h->board.turns[i];
     pthread_mutex_lock(&h->lock);
-    while (!t->there && !(*lost = https_is_lost(h, t)))
-        https_nap(h);
-    t->there = true; /* what comes later is refused */
-    h->devices[t->is.id].turn = -1;
-    if (!*lost && t->status != EG_OK) { /* what cannot be is as good as nothing */
-        *lost = true;
-        eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
-    }
-    *out = eg_board_take(&h->board, i);
+    eg_status s = https_hear(h, i, lost);
+    if (s == EG_OK)
+        s = https_reply(h, i, out, lost);
     pthread_mutex_unlock(&h->lock);
-    eg_http_page_drop(h->turns[i].ask);
-    h->turns[i].ask = NULL;
-    return EG_OK;
+    return s;
 }
 
 static void https_end(void *self)
 {
     eg_https *h = self;
     pthread_mutex_lock(&h->lock);
-    for (int64_t i = 0; h->turns && i < h->board.n_told; i++) {
-        h->devices[h->board.turns[i].is.id].turn = -1;
-        eg_http_page_drop(h->turns[i].ask);
-    }
+    h->first = NULL; /* what is not read yet is not read any more */
+    while (h->busy)
+        eg_cond_wait(&h->changed, &h->lock, 1);
+    for (int64_t i = h->board.n_taken; h->turns && i < h->board.n_told; i++)
+        https_drop(h, i);
     free(h->turns);
     eg_http_page_drop(h->down);
     h->turns = NULL, h->down = NULL;
+    h->held = 0;
     eg_board_end(&h->board);
     pthread_mutex_unlock(&h->lock);
 }
@@ -361,11 +411,14 @@ static void https_finish(void *self)
 static void https_close(void *self)
 {
     eg_https *h = self;
+    eg_https_reader_end(h);
     eg_http_server_free(h->server);
+    eg_spool_free(h->spool);
     eg_http_page_drop(h->welcome);
     free(h->keys);
     free(h->devices);
     pthread_cond_destroy(&h->changed);
+    pthread_cond_destroy(&h->more);
     pthread_mutex_destroy(&h->lock);
 }
 
@@ -373,8 +426,9 @@ const eg_transport eg_transport_https = {
     .component = {"https", "clients are devices on other machines, which ask for their turns",
                   sizeof(eg_https), NULL},
     .apart = true,
-    .open = https_open,
-    .meet = https_meet,
+    .open = eg_https_open,
+    .meet = eg_https_meet,
+    .wait = https_wait,
     .begin = https_begin,
     .take = https_take,
     .end = https_end,

@@ -17,7 +17,7 @@
 
 #include "own_folder.h"
 
-enum { ROGUE = 1, CLIENTS = 3, ROUNDS = 3 };
+enum { SESSION = 77, ROGUE = 1, CLIENTS = 3, ROUNDS = 3 };
 
 static const char text[] =
     "name: t\n"
@@ -40,6 +40,7 @@ typedef enum mischief {
     FAILED,  /* it says that its turn failed */
     SILENT,  /* no answer */
     SLOW,    /* no answer either, but it says that it is at work */
+    STUCK,   /* nor is there a deadline but the one that the others' answers make */
     N_MISCHIEF
 } mischief;
 
@@ -57,7 +58,8 @@ static const struct {
     [RECEIPT] = {200, "no receipt can say"},
     [FAILED] = {200, "no disk"},
     [SILENT] = {0, "was not heard of"},
-    [SLOW] = {409, "did not answer within"},
+    [SLOW] = {409, "did not answer within 0 seconds"},
+    [STUCK] = {409, "did not answer within 1 seconds"},
 };
 
 typedef struct party {
@@ -73,8 +75,8 @@ static eg_http_reply ask(eg_http_client *c, const char *method, const char *what
 {
     char path[128];
     eg_http_reply reply = {0};
-    snprintf(path, sizeof path, EG_HTTPS_ROOT "/%s?client=%d&number=%lld", what, ROGUE,
-             (long long)number);
+    snprintf(path, sizeof path, EG_HTTPS_ROOT "/%s?client=%d&session=%d&number=%lld", what,
+             ROGUE, SESSION, (long long)number);
     if (eg_http_client_call(
             c,
             &(eg_http_call){
@@ -112,13 +114,14 @@ static void misbehave(eg_http_client *c, const eg_message *turn)
     unsigned char *bytes = NULL;
     size_t n = 0;
     mischief does = now->does;
-    for (now->code = 0; does == SLOW && now->code != 409;) {
+    bool waits = does == SLOW || does == STUCK;
+    for (now->code = 0; waits && now->code != 409;) {
         eg_http_reply r = ask(c, "POST", "alive", turn->head.number, NULL, 0);
         now->code = r.code;
         free(r.bytes);
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
     }
-    if (does == SILENT || does == SLOW)
+    if (does == SILENT || waits)
         return;
     m = (eg_message){0};
     assert_ok(eg_bundle_new(&up));
@@ -151,6 +154,26 @@ static bool take_turn(eg_http_client *c)
     return !over;
 }
 
+/* What the server told, told back. */
+static void greet(eg_http_client *c, const char *home, int code)
+{
+    eg_json *hello;
+    char *said;
+    size_t n;
+    eg_http_reply r = ask(c, "GET", "run", 0, NULL, 0);
+    assert_ok(eg_json_parse(r.bytes, r.n, &hello));
+    free(r.bytes);
+    assert_ok(eg_json_set(hello, "config", eg_json_of_text("")));
+    assert_ok(eg_json_set(hello, "session", eg_json_of_int(SESSION)));
+    assert_ok(eg_json_set(hello, "home", eg_json_of_text(home)));
+    assert_ok(eg_json_print(hello, 0, &said, &n));
+    eg_json_free(hello);
+    r = ask(c, "POST", "hello", 0, said, n);
+    assert_int_equal(r.code, code);
+    free(r.bytes);
+    free(said);
+}
+
 static void *rogue(void *context)
 {
     eg_key key;
@@ -159,9 +182,7 @@ static void *rogue(void *context)
     devices_wait(&now->d);
     assert_ok(eg_keys_find(now->d.keys, ROGUE, key));
     assert_ok(eg_http_client_new(now->d.url, key, NULL, &c));
-    eg_http_reply r = ask(c, "GET", "run", 0, NULL, 0);
-    free(ask(c, "POST", "hello", 0, r.bytes, r.n).bytes); /* what the server told, told back */
-    free(r.bytes);
+    greet(c, "a rogue's folder", 200);
     while (take_turn(c))
         continue;
     eg_http_client_free(c);
@@ -193,7 +214,9 @@ static void run_among(party *p, char run[512])
     assert_ok(eg_experiment_load(file, NULL, 0, NULL, &e));
     const eg_listen listen = {.address = "127.0.0.1:0",
                               .keys = p->d.keys,
-                              .patience = slow ? 30 : 3,
+                              .patience = slow               ? 30
+                                          : p->does == STUCK ? 1
+                                                             : 3,
                               .deadline = slow ? 0.5 : 0,
                               .ready = devices_ready,
                               .context = &p->d};

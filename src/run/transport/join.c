@@ -10,14 +10,18 @@
 #include "run/transport/pulse.h"
 
 #include "io/disk.h"
+#include "io/file.h"
 #include "io/http_client.h"
 #include "run/experiment/feed.h"
 
 #include <engram/remote.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,12 +40,16 @@ typedef struct join {
     eg_worker worker;
     bool worker_open;
     char store[JOIN_PATH];
-    int lock; /* of the store; -1: none */
+    int lock;                 /* of the store; -1: none */
+    char home[EG_HTTPS_HOME]; /* the word by which the store is known, */
+    int64_t session;          /* and the number of this process */
+    bool fresh;               /* the store is new, and there was no turn yet */
+    int64_t base;             /* the server's version of the client when the store was new */
     eg_hello mine;
     double patience; /* the server's */
     eg_bundle *down;
     int64_t down_of; /* number of its exchange; 0: none */
-    int64_t n_turns;
+    int64_t n_turns, n_failed;
     bool met, over, left;
     double away;     /* since when the server is; 0: it is not */
     eg_pulse *pulse; /* says that it is still at work */
@@ -59,8 +67,8 @@ typedef struct join_request {
 static eg_status join_call(join *j, const join_request *r, eg_http_reply *out)
 {
     char path[JOIN_ROUTE];
-    snprintf(path, sizeof path, EG_HTTPS_ROOT "/%s?client=%lld&number=%lld", r->what,
-             (long long)j->how->client, (long long)r->number);
+    snprintf(path, sizeof path, EG_HTTPS_ROOT "/%s?client=%lld&session=%lld&number=%lld",
+             r->what, (long long)j->how->client, (long long)j->session, (long long)r->number);
     const eg_http_call call = {.method = r->method,
                                .path = path,
                                .body = r->body,
@@ -216,14 +224,76 @@ static eg_status join_learn(join *j)
     return s;
 }
 
-/* The folder of the client's records, which one process has at a time. */
+static eg_status join_draw(void *out, size_t n)
+{
+    return getrandom(out, n, 0) == (ssize_t)n
+               ? EG_OK
+               : eg_fail(EG_EIO, "the system gives no random numbers: %s", strerror(errno));
+}
+
+/* The file with the version at which a device that had lost its disk began anew. */
+static void join_base_path(const join *j, char out[JOIN_PATH + 64])
+{
+    snprintf(out, JOIN_PATH + 64, "%s/client-%lld.base", j->store, (long long)j->how->client);
+}
+
+static eg_status join_read_base(join *j)
+{
+    char path[JOIN_PATH + 64];
+    unsigned char *bytes;
+    size_t n;
+    join_base_path(j, path);
+    if (eg_file_read(path, 64, &bytes, &n) != EG_OK)
+        return EG_OK;
+    j->base = strtoll((const char *)bytes, NULL, 10);
+    free(bytes);
+    return j->base >= 0 && j->base <= EG_MAX_VERSION
+               ? EG_OK
+               : eg_fail(EG_EFORMAT, "%s: this is no version", path);
+}
+
+static eg_status join_set_base(join *j, int64_t base)
+{
+    char path[JOIN_PATH + 64], text[32];
+    join_base_path(j, path);
+    j->base = base;
+    int n = snprintf(text, sizeof text, "%lld\n", (long long)base);
+    return eg_file_write(path, &(eg_bytes){text, (size_t)n}, 1);
+}
+
+/* The word by which the server knows the folder: made once, and kept in it. */
+static eg_status join_find_home(join *j)
+{
+    char path[JOIN_PATH + 64];
+    unsigned char *bytes, drawn[(EG_HTTPS_HOME - 1) / 2];
+    size_t n;
+    snprintf(path, sizeof path, "%s/client-%lld.home", j->store, (long long)j->how->client);
+    if (eg_file_read(path, 4096, &bytes, &n) == EG_OK) {
+        snprintf(j->home, sizeof j->home, "%.*s", (int)(n < 4096 ? n : 4096), (char *)bytes);
+        free(bytes);
+        return join_read_base(j);
+    }
+    j->fresh = true;
+    EG_TRY(join_draw(drawn, sizeof drawn));
+    for (size_t i = 0; i < sizeof drawn; i++)
+        snprintf(j->home + 2 * i, 3, "%02x", drawn[i]);
+    return eg_file_write(path, &(eg_bytes){j->home, strlen(j->home)}, 1);
+}
+
+/* The folder of the client's records, which one process has at a time, and nobody else reads.
+ */
 static eg_status join_open_store(join *j)
 {
     char path[JOIN_PATH + 64];
     EG_TRY(eg_disk_make_folder(j->store));
+    (void)chmod(j->store, 0700);
     snprintf(path, sizeof path, "%s/client-%lld.lock", j->store, (long long)j->how->client);
     EG_TRY(eg_disk_lock(path, true, &j->lock));
-    return j->lock >= 0 ? EG_OK : eg_fail(EG_EBUSY, "%s: another process is this device", path);
+    if (j->lock < 0)
+        return eg_fail(EG_EBUSY, "%s: another process is this device", path);
+    EG_TRY(join_draw(&j->session, sizeof j->session));
+    j->session &= ((int64_t)1 << 52) - 1;
+    return join_find_home(j);
 }
 
 static eg_status join_open(join *j)
@@ -252,6 +322,10 @@ static eg_status join_greet(join *j)
     if (!json)
         return EG_ENOMEM;
     eg_status s = eg_hello_put(&j->mine, json);
+    if (s == EG_OK)
+        s = eg_json_set(json, "session", eg_json_of_int(j->session));
+    if (s == EG_OK)
+        s = eg_json_set(json, "home", eg_json_of_text(j->home));
     if (s == EG_OK)
         s = eg_json_print(json, 0, &text, &n);
     eg_json_free(json);
@@ -305,7 +379,7 @@ static eg_status join_download(join *j, int64_t of, bool *gone)
         return EG_OK;
     EG_TRY(join_ask(j, &(join_request){.method = "GET", .what = "download", .number = of},
                     &reply));
-    *gone = reply.code == 409;
+    *gone = reply.code == 409 || reply.code == 428;
     eg_status s = reply.code == 200 ? join_keep_download(j, of, &reply)
                   : *gone           ? EG_OK
                                     : join_refused(&reply);
@@ -324,11 +398,45 @@ static eg_status join_put(void *context, const eg_message *m, const eg_bundle *c
     return eg_message_pack(m, bundles, &b->bytes, &b->n);
 }
 
-/* Carries out a turn, and brings what it left to disk. */
-static eg_status join_work(join *j, const eg_turn *turn, eg_reply *reply)
+/* What the server says of the client's records becomes what is here. A device that has lost its
+ * disk begins anew, as a client that keeps nothing yet; versions go on from the server's. */
+static eg_status join_localise(join *j, eg_turn *turn)
 {
+    char why[160];
+    int64_t version = turn->kept.version;
+    bool lost = j->fresh && version > 0;
+    j->fresh = false;
+    if (lost) {
+        snprintf(
+            why, sizeof why,
+            "the server knows of version %lld of what this client keeps, and its folder is "
+            "new: it begins anew",
+            (long long)version);
+        join_say(j, why);
+    }
+    if (lost || version < j->base) /* the latter: the server has gone back */
+        EG_TRY(join_set_base(j, version));
+    if (j->base == 0)
+        return EG_OK;
+    turn->kept.version -= j->base;
+    turn->committed = turn->committed > j->base ? turn->committed - j->base : 0;
+    if (turn->kept.version == 0)
+        turn->kept = (eg_receipt){0};
+    return EG_OK;
+}
+
+/* Carries out a turn, and brings what it left to disk. */
+static eg_status join_work(join *j, eg_turn *turn, eg_reply *reply)
+{
+    const eg_receipt told = turn->kept;
+    EG_TRY(join_localise(j, turn));
     EG_TRY(eg_worker_turn(&j->worker, turn, reply));
-    return eg_records_sync(j->store, turn->id, &reply->kept, turn->committed);
+    EG_TRY(eg_records_sync(j->store, turn->id, &reply->kept, turn->committed));
+    if (reply->kept.version > 0)
+        reply->kept.version += j->base;
+    else
+        reply->kept = told;
+    return EG_OK;
 }
 
 /* Carries out what a message asks for, and sends what it came to. */
@@ -347,7 +455,8 @@ static eg_status join_answer(join *j, eg_message *m)
         return EG_OK;
     eg_pulse_set(j->pulse, m->head.number);
     eg_status s = join_work(j, &turn, &reply);
-    if (s != EG_OK)
+    bool failed = s != EG_OK;
+    if (failed)
         join_say(j, eg_error());
     s = eg_message_answer(m, s, &reply, join_put, &out);
     eg_reply_fini(&reply);
@@ -357,10 +466,12 @@ static eg_status join_answer(join *j, eg_message *m)
     eg_pulse_set(j->pulse, -1);
     free(out.bytes);
     EG_TRY(s);
-    s = heard.code == 200 || heard.code == 409 ? EG_OK : join_refused(&heard);
-    if (heard.code == 409)
+    bool gone = heard.code == 409 || heard.code == 428; /* 428: the server has started anew */
+    s = heard.code == 200 || gone ? EG_OK : join_refused(&heard);
+    if (gone)
         join_say(j, "the answer came too late and does not count");
-    j->n_turns += heard.code == 200;
+    j->n_turns += heard.code == 200 && !failed;
+    j->n_failed += failed;
     free(heard.bytes);
     return s;
 }
@@ -415,6 +526,20 @@ static eg_status join_all(join *j)
     return EG_OK;
 }
 
+/* A device of which no turn succeeded has not taken part. */
+static eg_status join_count_failed(const join *j)
+{
+    char text[96];
+    if (j->n_failed == 0)
+        return EG_OK;
+    if (j->n_turns == 0)
+        return eg_fail(EG_EIO, "all %lld turns failed", (long long)j->n_failed);
+    snprintf(text, sizeof text, "%lld of %lld turns failed", (long long)j->n_failed,
+             (long long)(j->n_failed + j->n_turns));
+    join_say(j, text);
+    return EG_OK;
+}
+
 static void join_close(join *j)
 {
     eg_pulse_free(j->pulse);
@@ -442,6 +567,8 @@ eg_status eg_join(const eg_join_how *how, int64_t *n_turns)
     *n_turns = j->n_turns;
     if (j->left)
         s = EG_OK;
+    if (s == EG_OK)
+        s = join_count_failed(j);
     join_close(j);
     free(j);
     return s;

@@ -15,6 +15,9 @@ enum { MESSAGE_VERSION = 4, MESSAGE_ORDER = 0x01020304 };
 #define MESSAGE_NO_BUNDLE   UINT64_MAX
 #define MESSAGE_MAX_BYTES   ((uint64_t)1 << 36) /* of a bundle */
 #define MESSAGE_MAX_NUMBERS ((uint64_t)1 << 32)
+#define MESSAGE_MAX_NAMES                                                                      \
+    ((uint64_t)1 << 22) /* bytes of a bundle's header, which as JSON                           \
+                           takes thirty times as much to read */
 
 /* Where a message goes to or comes from: a socket, or bytes. */
 typedef struct message_port {
@@ -164,6 +167,12 @@ static eg_status message_read_bundle(message_port *from, uint64_t n, eg_bundle *
         return message_gone();
     EG_TRY(eg_alloc((size_t)n, 1, &bytes));
     eg_status s = message_get(from, bytes, (size_t)n) ? EG_OK : message_gone();
+    uint64_t names = 0;
+    for (int i = 8; n >= 8 && i-- > 0;)
+        names = names << 8 | bytes[i];
+    if (s == EG_OK && names > MESSAGE_MAX_NAMES)
+        s = eg_fail(EG_EFORMAT, "a bundle's names take %llu bytes, more than %llu",
+                    (unsigned long long)names, (unsigned long long)MESSAGE_MAX_NAMES);
     if (s == EG_OK)
         s = eg_bundle_unpack(bytes, (size_t)n, out);
     free(bytes);

@@ -39,9 +39,7 @@ static void *pulse_live(void *self)
     eg_pulse *p = self;
     pthread_mutex_lock(&p->lock);
     while (!p->ends) {
-        struct timespec then;
-        eg_http_soon(p->every, &then);
-        pthread_cond_timedwait(&p->ends_now, &p->lock, &then);
+        eg_cond_wait(&p->ends_now, &p->lock, p->every);
         int64_t number = p->ends ? -1 : p->number;
         if (number < 0)
             continue;
@@ -64,7 +62,7 @@ eg_status eg_pulse_new(eg_http_client *take, int64_t client, double every, eg_pu
     }
     p->server = take, p->client = client, p->every = every, p->number = -1;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->ends_now, NULL);
+    eg_cond_init(&p->ends_now);
     p->runs = pthread_create(&p->thread, NULL, pulse_live, p) == 0;
     if (!p->runs) {
         eg_pulse_free(p);

@@ -53,6 +53,9 @@ typedef struct eg_transport {
      * agree on. *served: this process is not the server, it has taken turns, and the run is
      * over. */
     eg_status (*meet)(void *self, bool *served);
+    /* Before each round: waits until enough clients are there. *go false: the run is to stop
+     * here. NULL: they always are. */
+    eg_status (*wait)(void *self, bool *go);
     eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
     /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
      * is the error text), and the exchange goes on without it. A failure ends the run. */

@@ -1,0 +1,183 @@
+/* https_open.c - a server for devices opens: keys, what devices are told, where it listens.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "run/transport/https.h"
+
+#include "io/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    HTTPS_WAIT = 25, /* seconds */
+    HTTPS_PEM = 1 << 20,
+    HTTPS_HEAD = 1 << 20, /* bytes of an answer beside its vectors: names, notes, scalars */
+};
+
+/* What parts send up of their own, generators and figures, which may be larger than a small
+ * network; nothing declares how much it is. */
+enum { HTTPS_MODELS = 32, HTTPS_BESIDE = 64 << 20 };
+
+/* The longest answer: the model, the vectors that parts declare, and what they add. */
+static void https_count_part(void *to, const eg_method *method, const void *options)
+{
+    size_t *models = to;
+    (void)options;
+    *models += method->client.answer ? HTTPS_MODELS : 0;
+}
+
+static size_t https_most(const eg_https *h)
+{
+    const eg_params *p = eg_net_params(h->site.net);
+    size_t beside = 0, models = 1 + h->site.agreed->n_uploads;
+    eg_parts_each(&h->site.e->parts, https_count_part, &beside);
+    return (eg_params_length(p) * (models + beside) + eg_state_length(p)) * sizeof(float) +
+           HTTPS_HEAD + (beside ? HTTPS_BESIDE : 0);
+}
+
+/* Files that wait are made where the system keeps such. */
+static eg_status https_open_spool(eg_https *h)
+{
+    const char *folder = getenv("TMPDIR");
+    return eg_spool_new(folder && *folder ? folder : "/var/tmp", eg_https_memory(h), &h->spool);
+}
+
+eg_status eg_https_open(void *self, const eg_site *site)
+{
+    eg_https *h = self;
+    pthread_mutex_init(&h->lock, NULL);
+    eg_cond_init(&h->changed);
+    pthread_cond_init(&h->more, NULL);
+    if (!site->listen)
+        return eg_fail(EG_EINVAL, "the transport https is for `engram serve`");
+    h->site = *site;
+    h->how = *site->listen;
+    h->n_devices = eg_scenario_n_clients(site->feed->scenario);
+    EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->keys, &h->keys));
+    EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->devices, &h->devices));
+    for (int64_t i = 0; i < h->n_devices; i++)
+        h->devices[i].turn = h->devices[i].reads = -1;
+    h->most = https_most(h);
+    EG_TRY(https_open_spool(h));
+    if (!h->how.keys)
+        return eg_fail(EG_EINVAL, "a server needs a file for the keys of its devices");
+    if (access(h->how.keys, F_OK) != 0)
+        EG_TRY(eg_keys_make(h->how.keys, h->n_devices));
+    return eg_keys_load(h->how.keys, h->n_devices, h->keys);
+}
+
+/* "host:port", "[::1]:8443". */
+static eg_status https_split(const char *address, char host[256], char port[16])
+{
+    const char *colon = strrchr(address, ':');
+    size_t n = colon ? (size_t)(colon - address) : 0;
+    bool bracket = n > 1 && *address == '[' && address[n - 1] == ']';
+    if (n == 0 || n > 255 || !colon[1] || strlen(colon + 1) > 5 ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        return eg_fail(EG_EINVAL, "'%.200s' is no address such as 127.0.0.1:8443", address);
+    snprintf(host, 256, "%.*s", (int)(n - 2 * bracket), address + bracket);
+    snprintf(port, 16, "%s", colon + 1);
+    return EG_OK;
+}
+
+static eg_status https_pem(const char *path, char **out)
+{
+    unsigned char *bytes;
+    size_t n;
+    EG_TRY(eg_file_read(path, HTTPS_PEM, &bytes, &n));
+    *out = (char *)bytes;
+    return EG_OK;
+}
+
+/* What devices are told of the run, as a page. */
+static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
+{
+    EG_TRY(eg_hello_put(&h->mine, to));
+    EG_TRY(eg_json_set(to, "run", eg_json_of_text(h->site.e->sha256)));
+    EG_TRY(eg_json_set(to, "config", eg_json_of_text(h->site.e->resolved)));
+    EG_TRY(eg_json_set(to, "seed", eg_json_of_int((int64_t)h->site.seed)));
+    return eg_json_set(to, "patience", eg_json_of_real(eg_https_patience(h)));
+}
+
+static eg_status https_welcome(eg_https *h)
+{
+    char *text;
+    size_t n;
+    eg_json *json = eg_json_object();
+    if (!json)
+        return EG_ENOMEM;
+    EG_TRY(eg_hello_fill(&h->site, h->how.own_data, &h->mine));
+    eg_status s = https_fill_welcome(h, json);
+    if (s == EG_OK)
+        s = eg_json_print(json, 0, &text, &n);
+    eg_json_free(json);
+    EG_TRY(s);
+    return eg_http_page_new((unsigned char *)text, n, &h->welcome);
+}
+
+/* How long a device's question waits: so short that who only waits is not taken for gone. */
+static double https_wait_seconds(const eg_https *h)
+{
+    double quarter = eg_https_patience(h) / 4;
+    return quarter < HTTPS_WAIT ? quarter : HTTPS_WAIT;
+}
+
+static eg_status https_listen(eg_https *h)
+{
+    char host[256], port[16], url[320];
+    char *certificate = NULL, *secret = NULL;
+    EG_TRY(https_split(h->how.address, host, port));
+    bool safe = h->how.certificate && h->how.secret;
+    if (!safe && !eg_http_is_loopback(host))
+        return eg_fail(EG_EINVAL,
+                       "%s: other machines reach a server by TLS alone, which takes a "
+                       "certificate and its key",
+                       h->how.address);
+    eg_status s = safe ? https_pem(h->how.certificate, &certificate) : EG_OK;
+    if (s == EG_OK && safe)
+        s = https_pem(h->how.secret, &secret);
+    if (s == EG_OK)
+        s = eg_http_server_new(&(eg_http_listen){.host = host,
+                                                 .port = port,
+                                                 .certificate = certificate,
+                                                 .secret = secret,
+                                                 .spool = h->spool,
+                                                 .wait = https_wait_seconds(h),
+                                                 .connections = h->how.connections,
+                                                 .handle = eg_https_answer,
+                                                 .ended = eg_https_ended,
+                                                 .strange = eg_https_strange,
+                                                 .context = h},
+                               &h->server);
+    free(certificate);
+    free(secret);
+    EG_TRY(s);
+    snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
+             safe ? "https" : "http", host, eg_http_server_port(h->server));
+    if (h->how.ready)
+        h->how.ready(h->how.context, url);
+    return EG_OK;
+}
+
+/* A device has up to two connections: it asks, and says that it is still at work. */
+static void https_count_files(eg_https *h)
+{
+    int most = h->how.connections > 0 ? h->how.connections : eg_http_open_files();
+    if (2 * h->n_devices > most)
+        eg_https_say(h,
+                     "the limit of open files allows %d connections, and %lld devices may want "
+                     "%lld: raise it (ulimit -Hn), else some wait for others",
+                     most, (long long)h->n_devices, (long long)(2 * h->n_devices));
+}
+
+eg_status eg_https_meet(void *self, bool *served)
+{
+    eg_https *h = self;
+    *served = false;
+    EG_TRY(https_welcome(h));
+    https_count_files(h);
+    EG_TRY(eg_https_reader_start(h));
+    return https_listen(h);
+}
