@@ -26,30 +26,45 @@ const char *eg_error(void)
     return status_message;
 }
 
-/* True for a byte that ends a line or steers a terminal; before is the one before it. */
-static bool status_is_control(unsigned char byte, unsigned char before)
+/* The bytes of the character of UTF-8 that stands there; 0: there is none, or it ends a line or
+ * steers a terminal. */
+static size_t status_character(const char *at)
 {
-    return byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte < 0xa0);
+    const unsigned char *c = (const unsigned char *)at;
+    size_t n = *c < 0x80   ? 1
+               : *c < 0xc2 ? 0
+               : *c < 0xe0 ? 2
+               : *c < 0xf0 ? 3
+               : *c < 0xf5 ? 4
+                           : 0;
+    for (size_t i = 1; i < n; i++)
+        if (c[i] >> 6 != 2)
+            return 0;
+    bool control = *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0);
+    bool beyond = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] >= 0xa0) ||
+                  (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] >= 0x90);
+    return control || beyond ? 0 : n;
 }
 
 eg_status eg_fail(eg_status code, const char *format, ...)
 {
     char fresh[sizeof status_message]; /* the old text may be among the arguments */
     size_t n = 0;
-    unsigned char before = 0;
     va_list args;
     va_start(args, format);
     vsnprintf(fresh, sizeof fresh, format, args);
     va_end(args);
-    /* Words may come from a file that means no good. */
-    for (const char *c = fresh; *c; before = (unsigned char)*c++) {
-        bool control = status_is_control((unsigned char)*c, before);
-        if (n + (control ? 4 : 1) >= sizeof status_message)
+    /* Words may come from a file that means no good, or be cut inside a character. */
+    for (const char *c = fresh; *c;) {
+        size_t whole = status_character(c);
+        if (n + (whole ? whole : 4) >= sizeof status_message)
             break;
-        if (control)
-            n += (size_t)snprintf(status_message + n, 5, "\\x%02x", (unsigned char)*c);
-        else
-            status_message[n++] = *c;
+        if (whole) {
+            memcpy(status_message + n, c, whole);
+            n += whole, c += whole;
+        } else {
+            n += (size_t)snprintf(status_message + n, 5, "\\x%02x", (unsigned char)*c++);
+        }
     }
     status_message[n] = 0;
     return code;

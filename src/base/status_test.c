@@ -40,11 +40,25 @@ static void test_control_characters_are_spelled_out(void **state)
     (void)state;
     char text[1100];
     eg_fail(EG_EFORMAT, "%s", "a\033[31m\n\x7f\xc2\x9b\xc3\xa9");
-    assert_string_equal(eg_error(), "a\\x1b[31m\\x0a\\x7f\xc2\\x9b\xc3\xa9");
+    assert_string_equal(eg_error(), "a\\x1b[31m\\x0a\\x7f\\xc2\\x9b\xc3\xa9");
     memset(text, '\n', sizeof text);
     text[sizeof text - 1] = 0;
     eg_fail(EG_EFORMAT, "%s", text);
     assert_int_equal(strlen(eg_error()), 1020); /* none is cut in the middle */
+}
+
+static void test_what_is_no_character_is_spelled_out(void **state)
+{
+    (void)state;
+    eg_fail(EG_EFORMAT, "%s",
+            "\xff\xc3\xa9\xed\xa0\x80\xf0\x80\xc0\xaf\xe2\x82\xac\xf0\x9f\x90\x88");
+    assert_string_equal(eg_error(),
+                        "\\xff\xc3\xa9\\xed\\xa0\\x80\\xf0\\x80\\xc0\\xaf\xe2\x82\xac"
+                        "\xf0\x9f\x90\x88");
+    eg_fail(EG_EFORMAT, "%.3s", "ab\xc3\xa9"); /* cut inside it */
+    assert_string_equal(eg_error(), "ab\\xc3");
+    eg_fail(EG_EFORMAT, "%1022s\xc3\xa9", "");
+    assert_int_equal(strlen(eg_error()), 1022);
 }
 
 static void test_long_texts_are_cut(void **state)
@@ -121,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_a_failure_leaves_its_numbers),
         cmocka_unit_test(test_blame_goes_before_the_text),
         cmocka_unit_test(test_control_characters_are_spelled_out),
+        cmocka_unit_test(test_what_is_no_character_is_spelled_out),
         cmocka_unit_test(test_long_texts_are_cut),
         cmocka_unit_test(test_try_forwards_the_first_failure),
         cmocka_unit_test(test_memory_is_zeroed_aligned_and_bounded),

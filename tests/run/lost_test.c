@@ -24,6 +24,8 @@ static bool breaks;              /* the transport fails when it has part of a re
 static const eg_receipt *forged; /* what it says in place of its receipt; NULL: it is lost */
 static const eg_job *told;       /* the exchange under way */
 static lossy *now;
+static bool apart;         /* clients' records are elsewhere */
+static int n_open, n_shut; /* how often it was opened and closed */
 
 const eg_transport *__real_eg_transport_find(const char *word);
 const eg_transport *__wrap_eg_transport_find(const char *word);
@@ -32,6 +34,7 @@ static eg_status lossy_open(void *self, const eg_site *site)
 {
     lossy *l = self;
     now = l;
+    n_open++;
     l->threads = calloc(1, threads->component.size);
     assert_non_null(l->threads);
     return threads->open(l->threads, site);
@@ -82,6 +85,7 @@ static void lossy_end(void *self)
 static void lossy_close(void *self)
 {
     lossy *l = self;
+    n_shut++;
     free(l->threads);
 }
 
@@ -96,8 +100,11 @@ static const eg_transport lossy_transport = {
 
 const eg_transport *__wrap_eg_transport_find(const char *word)
 {
+    static eg_transport found;
     threads = __real_eg_transport_find(word);
-    return &lossy_transport;
+    found = lossy_transport;
+    found.apart = apart;
+    return &found;
 }
 
 /* A stage lasts two participations, so that who is lost stays behind. */
@@ -109,7 +116,8 @@ static const char text[] =
     "memory: {kind: reservoir, size: 20}\n"
     "optimizer: {lr: 0.1}\n"
     "train: {epochs: 1, batch: 10}\n"
-    "runs: [{label: a, method: er}, {label: b, method: [er, fed-a-gem]}]\n";
+    "runs: [{label: a, method: er}, {label: b, method: [er, fed-a-gem]}, {label: c, method: "
+    "local}]\n";
 
 static void run_it(const char *label, int workers, int64_t stop, char path[512])
 {
@@ -210,6 +218,22 @@ static void test_a_reply_of_which_a_part_is_there_ends_the_run(void **state)
     eg_experiment_free(e);
 }
 
+static void test_what_was_refused_before_it_was_opened_is_not_closed(void **state)
+{
+    (void)state;
+    char path[512], file[FILES_PATH * 2];
+    eg_experiment *e;
+    snprintf(file, sizeof file, "%s/t.yaml", folder);
+    assert_ok(eg_experiment_load(file, "c", 0, NULL, &e));
+    n_open = n_shut = 0;
+    apart = true;
+    assert_fails(runs_run(e, folder, 1, 0, path), EG_ENOTSUP, "a server cannot test it");
+    apart = false;
+    assert_int_equal(n_open, 0);
+    assert_int_equal(n_shut, 0);
+    eg_experiment_free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_the_bits_are_the_same_resumed_after_the_loss),
         cmocka_unit_test(test_a_receipt_that_cannot_be_is_left_out),
         cmocka_unit_test(test_a_reply_of_which_a_part_is_there_ends_the_run),
+        cmocka_unit_test(test_what_was_refused_before_it_was_opened_is_not_closed),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

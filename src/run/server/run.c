@@ -100,9 +100,9 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
     const eg_transport *t = eg_transport_find(how->transport ? how->transport : usual);
     if (!t)
         return EG_ENOENT;
-    EG_TRY(eg_component_new(&t->component, &f->carrier));
     f->transport = t;
-    EG_TRY(run_check_apart(f));
+    EG_TRY(run_check_apart(f)); /* what was not opened is not closed */
+    EG_TRY(eg_component_new(&t->component, &f->carrier));
     EG_TRY(t->open(f->carrier, &(eg_site){.e = f->e,
                                           .feed = &f->feed,
                                           .net = f->net,

@@ -105,10 +105,10 @@ static eg_status https_welcome(eg_https *h)
 {
     char *text;
     size_t n;
+    EG_TRY(eg_hello_fill(&h->site, h->how.own_data, &h->mine));
     eg_json *json = eg_json_object();
     if (!json)
         return EG_ENOMEM;
-    EG_TRY(eg_hello_fill(&h->site, h->how.own_data, &h->mine));
     eg_status s = https_fill_welcome(h, json);
     if (s == EG_OK)
         s = eg_json_print(json, 0, &text, &n);

@@ -35,12 +35,14 @@ typedef enum mischief {
     OTHER,    /* an answer to another turn than it says */
     STRANGER, /* another client's answer */
     NOT_FINITE,
-    EMPTY,   /* no bundle at all */
-    RECEIPT, /* a version that cannot be */
-    FAILED,  /* it says that its turn failed */
-    SILENT,  /* no answer */
-    SLOW,    /* no answer either, but it says that it is at work */
-    STUCK,   /* nor is there a deadline but the one that the others' answers make */
+    EMPTY,     /* no bundle at all */
+    RECEIPT,   /* a version that cannot be */
+    FAILED,    /* it says that its turn failed */
+    NO_MEMORY, /* so that the server's own failures are taken for its, */
+    NO_TEXT,   /* or in words that no log can hold */
+    SILENT,    /* no answer */
+    SLOW,      /* no answer either, but it says that it is at work */
+    STUCK,     /* nor is there a deadline but the one that the others' answers make */
     N_MISCHIEF
 } mischief;
 
@@ -57,6 +59,8 @@ static const struct {
     [EMPTY] = {200, "left something out"},
     [RECEIPT] = {200, "no receipt can say"},
     [FAILED] = {200, "no disk"},
+    [NO_MEMORY] = {200, "no memory for a turn"},
+    [NO_TEXT] = {200, "no \\\\xff disk \\\\xc3"},
     [SILENT] = {0, "was not heard of"},
     [SLOW] = {409, "did not answer within 0 seconds"},
     [STUCK] = {409, "did not answer within 1 seconds"},
@@ -97,9 +101,12 @@ static void fill(const eg_message *turn, mischief does, eg_message *m, eg_bundle
     m->head.kept = (eg_receipt){.version = does == RECEIPT ? 1000000000000 : 1, .bytes = 10};
     m->head.number += does == OTHER;
     m->head.id += does == STRANGER;
-    if (does == FAILED) {
-        m->head.status = EG_EIO;
-        snprintf(m->text, sizeof m->text, "no disk");
+    if (does == FAILED || does == NO_MEMORY || does == NO_TEXT) {
+        m->head.status = does == NO_MEMORY ? EG_ENOMEM : EG_EIO;
+        snprintf(m->text, sizeof m->text, "%s",
+                 does == FAILED      ? "no disk"
+                 : does == NO_MEMORY ? "no memory for a turn"
+                                     : "no \xff disk \xc3");
     }
     param[3] = does == NOT_FINITE ? NAN : 0;
     assert_ok(eg_bundle_scalar(up, "samples", 10));
