@@ -58,6 +58,7 @@ static screen run_screen(const runner_options *o, const eg_experiment *e, uint64
     return (screen){.form = run_form(o),
                     .label = eg_experiment_label(e),
                     .seed = seed,
+                    .again = o->again,
                     .served = o->listen != NULL};
 }
 
@@ -166,6 +167,47 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
     return code;
 }
 
+/* A row by its name, as cli_options_walk finds it. */
+typedef struct run_row {
+    const char *name;
+    const cli_option *found;
+} run_row;
+
+static void run_match(void *context, const cli_option *row)
+{
+    run_row *r = context;
+    if (strcmp(row->name, r->name) == 0)
+        r->found = row;
+}
+
+/* A word as a shell takes it. */
+static void run_add_word(char *out, size_t room, const char *word)
+{
+    size_t n = strlen(out), length = strlen(word);
+    bool plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "-_=+.,:/@") == length &&
+                 length > 0;
+    snprintf(out + n, room - n, plain ? " %s" : " '%s'", word);
+}
+
+/* The options that a run which goes on is to be given again: its settings it has itself. */
+static void run_keep_words(const eg_verb *verb, int argc, char **argv, runner_options *o)
+{
+    static const char *const kept[] = {"--only", "--seed",   "--seeds", "--set",
+                                       "--out",  "--resume", "--force"};
+    for (int i = 1; i < argc; i++) {
+        run_row row = {argv[i], NULL};
+        cli_options_walk(verb->options, run_match, &row);
+        bool again = row.found != NULL && argv[i][0] == '-';
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            again &= strcmp(argv[i], kept[k]) != 0;
+        if (again)
+            run_add_word(o->again, sizeof o->again, argv[i]);
+        if (row.found && row.found->argument && i + 1 < argc && ++i && again)
+            run_add_word(o->again, sizeof o->again, argv[i]);
+    }
+}
+
 int runner_verb(const eg_verb *verb, runner_options *o, int argc, char **argv,
                 int (*all)(runner_options *o, runner_folders *folders))
 {
@@ -174,6 +216,7 @@ int runner_verb(const eg_verb *verb, runner_options *o, int argc, char **argv,
     if (code)
         return code;
     o->verb = verb->name;
+    run_keep_words(verb, argc, argv, o);
     code = runner_parse(verb, argc, argv, o);
     if (code == 0)
         code = runner_check(o);

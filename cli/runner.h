@@ -42,7 +42,8 @@ typedef struct runner_options {
     runner_share share; /* compare's */
     bool beside;        /* others do the same beside this process: runs are its own, no bar */
     bool resume, force, quiet, json;
-    const char *transport;   /* NULL: the usual one */
+    const char *transport; /* NULL: the usual one */
+    char again[1024]; /* the options with which a stopped run goes on, each after a blank */
     const eg_listen *listen; /* serve's: how devices reach it */
     int64_t sheets;          /* as eg_run_how has it */
     bool finished;           /* compare's: nothing is carried out */

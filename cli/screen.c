@@ -388,7 +388,7 @@ void screen_stopped(screen *s, const char *folder)
         screen_json_text("folder", folder);
         printf("}\n");
     } else {
-        printf("stopped after a checkpoint; 'engram %s --resume %s' goes on\n",
-               s->served ? "serve" : "run", folder);
+        printf("stopped after a checkpoint; 'engram %s --resume %s%s' goes on\n",
+               s->served ? "serve" : "run", folder, s->again ? s->again : "");
     }
 }

@@ -17,12 +17,13 @@ typedef struct screen {
     screen_form form;
     const char *label;
     uint64_t seed;
-    bool served;     /* its clients are devices */
-    double shown;    /* seconds at the last line */
-    double since;    /* at the end of the last round */
-    int64_t done;    /* rounds */
-    double accuracy; /* the last one measured, if any round is done; below 0: none */
-    bool open;       /* the cursor stands behind a bar */
+    const char *again; /* options with which the run goes on, each after a blank; or NULL */
+    bool served;       /* its clients are devices */
+    double shown;      /* seconds at the last line */
+    double since;      /* at the end of the last round */
+    int64_t done;      /* rounds */
+    double accuracy;   /* the last one measured, if any round is done; below 0: none */
+    bool open;         /* the cursor stands behind a bar */
 } screen;
 
 /* Columns of the terminal; whether it shows colours, and the user wants them (NO_COLOR). */

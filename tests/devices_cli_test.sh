@@ -74,6 +74,7 @@ all_ended
 [ "$(hash one)" = "$want" ] || fail "devices change the result"
 grep -q "the run is over: 48 turns taken" join0.log || fail "a device was not told the end"
 ! grep -rqa 'memory\.x' one/t-*/checkpoint || fail "a device's memory is on the server"
+[ -z "$(find a one -perm /077)" ] || fail "others can read what is kept: $(find a one -perm /077 | head -3)"
 
 # Over TLS, with a certificate that the devices know; without it nobody joins.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
@@ -84,6 +85,12 @@ serve two t.yaml --only refed --cert tls.pem --cert-key tls.key
 code=0
 "$engram" join "$url" --client 0 --key engram-keys.txt --state x >stranger.log 2>&1 || code=$?
 [ "$code" = 1 ] && grep -q "certificate" stranger.log || fail "a server without a voucher is believed"
+# Plain HTTP to it is said at once, and TLS before 1.2 is not spoken.
+code=0
+timeout 10 "$engram" join "http://${url#https://}" --client 0 --key engram-keys.txt --state x >plain.log 2>&1 || code=$?
+[ "$code" = 1 ] && grep -q "speaks TLS; with it the address begins with https://" plain.log || fail "plain HTTP to TLS is not said: $code"
+! openssl s_client -connect "${url#https://}" -tls1_1 -cipher ALL:@SECLEVEL=0 </dev/null 2>&1 | grep -q "Cipher is ECDHE" || fail "TLS 1.1 is spoken"
+openssl s_client -connect "${url#https://}" -tls1_2 </dev/null 2>&1 | grep -q "Cipher is ECDHE" || fail "TLS 1.2 is not spoken"
 devices --ca tls.pem
 all_ended
 [ "$(hash two)" = "$want" ] || fail "TLS changes the result"
@@ -122,7 +129,7 @@ kill -INT "$server"
 code=0
 wait "$server" || code=$?
 if ! compgen -G "eight/t-*/summary.json" >/dev/null; then
-    [ "$code" = 1 ] && grep -q "'engram serve --resume eight/t-refed-s0-" serve.log || fail "Ctrl-C does not say what goes on"
+    [ "$code" = 1 ] && grep -q "'engram serve --resume eight/t-refed-s0-[0-9a-f]* --listen 127.0.0.1:0 --quiet' goes on" serve.log || fail "Ctrl-C does not say what goes on"
     listen=127.0.0.1:${url##*:}
     serve eight --resume eight/t-refed-s0-*
     ended "the resumed server" "$server"
@@ -151,6 +158,9 @@ refused() {
 state=e
 serve five t.yaml --only fedavg
 printf '%s 0123456789abcdef0123456789abcdef\n' 0 7 >wrong.txt
+refused "others than its owner can get at the keys" join "$url" --client 0 --key wrong.txt --state e
+chmod 600 wrong.txt
+refused "does not speak TLS" join "https://${url#http://}" --client 0 --key wrong.txt --state e
 refused "its key is another" join "$url" --client 0 --key wrong.txt --state e
 refused "its key is another" join "$url" --client 7 --key wrong.txt --state e
 refused "no key of client 2" join "$url" --client 2 --key wrong.txt --state e

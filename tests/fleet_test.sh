@@ -94,6 +94,17 @@ unset port
 [ "$(lost least)" = 0 ] || fail "somebody was lost below --at-least"
 [ "$(hash least)" = "$want" ] || fail "a wait changes the result"
 
+# A file that the run starts from is the server's: devices have no such file, and the same bits.
+state=g
+cp sim/t-er-*/model.safetensors first.safetensors
+"$engram" run t.yaml --quiet --out warm --set model.weights="$work/first.safetensors" >/dev/null
+serve started t.yaml --set model.weights="$work/first.safetensors"
+mv first.safetensors gone.safetensors
+devices
+all_ended
+[ "$(hash started)" = "$(hash warm)" ] || fail "a start from a file is another on devices"
+[ "$(hash started)" != "$want" ] || fail "the file was not taken"
+
 # Strangers that hold connections open, under a limit of 200 files: the run has files for itself, and devices get in.
 cat >strangers.py <<'END'
 import socket, sys, time

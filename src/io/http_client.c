@@ -21,6 +21,7 @@ struct eg_http_client {
     unsigned char *bytes;
     size_t n, cap, max;
     bool too_long;
+    bool worked; /* there was an answer before */
 };
 
 static void http_init_library(void)
@@ -79,6 +80,7 @@ static eg_status http_set(eg_http_client *c, const char *key, const char *ca, bo
     curl_easy_setopt(u, CURLOPT_ERRORBUFFER, c->why);
     curl_easy_setopt(u, CURLOPT_WRITEFUNCTION, http_write);
     curl_easy_setopt(u, CURLOPT_WRITEDATA, c);
+    curl_easy_setopt(u, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(u, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(u, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_SECONDS);
     curl_easy_setopt(u, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -130,11 +132,44 @@ void eg_http_client_free(eg_http_client *c)
     free(c);
 }
 
+/* Whether a server that hung up on plain HTTP would have talked over TLS. Nothing is sent to
+ * it.
+ */
+static bool http_speaks_tls(const eg_http_client *c)
+{
+    char url[HTTP_URL + 8];
+    CURL *u = strncmp(c->url, "http://", 7) == 0 ? curl_easy_init() : NULL;
+    if (!u)
+        return false;
+    snprintf(url, sizeof url, "https://%s", c->url + 7);
+    curl_easy_setopt(u, CURLOPT_URL, url);
+    curl_easy_setopt(u, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(u, CURLOPT_NOPROXY, "*"); /* plain HTTP goes to this machine alone */
+    curl_easy_setopt(u, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(u, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(u, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl_easy_setopt(u, CURLOPT_TIMEOUT, (long)HTTP_CONNECT_SECONDS);
+    bool speaks = curl_easy_perform(u) == CURLE_OK;
+    curl_easy_cleanup(u);
+    return speaks;
+}
+
 /* Of a call that had no answer: whether another try may have one. */
 static eg_status http_failed(const eg_http_client *c, CURLcode wrong)
 {
     if (c->too_long)
         return eg_fail(EG_EFORMAT, "%s: an answer has more than %zu bytes", c->url, c->max);
+    if (wrong == CURLE_SSL_CONNECT_ERROR && strstr(c->why, "wrong version number"))
+        return eg_fail(EG_EINVAL,
+                       "%s: what listens there does not speak TLS; without it the "
+                       "address begins with http://",
+                       c->url);
+    bool cut = wrong == CURLE_GOT_NOTHING || wrong == CURLE_RECV_ERROR;
+    if (cut && !c->worked && http_speaks_tls(c))
+        return eg_fail(EG_EINVAL,
+                       "%s: what listens there speaks TLS; with it the address begins "
+                       "with https://",
+                       c->url);
     bool stranger = wrong == CURLE_PEER_FAILED_VERIFICATION ||
                     wrong == CURLE_SSL_CACERT_BADFILE || wrong == CURLE_URL_MALFORMAT ||
                     wrong == CURLE_SSL_ISSUER_ERROR;
@@ -162,6 +197,7 @@ eg_status eg_http_client_call(eg_http_client *c, const eg_http_call *call, eg_ht
     if (wrong != CURLE_OK)
         return http_failed(c, wrong);
     curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
+    c->worked = true;
     *out = (eg_http_reply){.code = (int)code, .bytes = c->bytes, .n = c->n};
     if (!out->bytes)
         EG_TRY(eg_alloc(1, 1, &out->bytes));

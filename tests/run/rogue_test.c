@@ -47,6 +47,7 @@ typedef enum mischief {
     NO_SAMPLES,
     HALF_A_SAMPLE,
     TOO_MANY_SAMPLES,
+    ANOTHERS_SAMPLES,
     TOO_FAR,
     NOBODYS,
     FAILS,
@@ -58,12 +59,14 @@ static bool all_rogue; /* all clients do it */
 static int n_workers = 2;
 static int64_t n_answered; /* clients whose second answer the server took */
 
-static double bad_samples(void)
+/* dealt: how many it has. */
+static double bad_samples(double dealt)
 {
     return plan == NO_SAMPLES         ? -1
            : plan == HALF_A_SAMPLE    ? 2.5
            : plan == TOO_MANY_SAMPLES ? 1e300
-                                      : 5;
+           : plan == ANOTHERS_SAMPLES ? dealt + 1
+                                      : dealt;
 }
 
 /* Does the mischief to an upload that is as it should be. */
@@ -86,7 +89,7 @@ static eg_status rogue_answer(void *self, eg_client *c, int exchange, eg_bundle 
         c->param[i] = 1e30f;
     if (plan == NOBODYS)
         EG_TRY(eg_bundle_add_flat(to, "stranger.tensor", c->param, 3));
-    EG_TRY(eg_bundle_scalar(to, "samples", bad_samples()));
+    EG_TRY(eg_bundle_scalar(to, "samples", bad_samples((double)c->view.n)));
     EG_TRY(eg_bundle_scalar(to, "loss", plan == BAD_LOSS ? NAN : 1));
     return plan == WITHOUT_MODEL
                ? EG_OK
@@ -273,6 +276,7 @@ static void test_nonsense_is_left_out_with_a_line(void **state)
         {NO_SAMPLES, "-1 samples: not a whole number from 1 to 400"},
         {HALF_A_SAMPLE, "2.5 samples: not a whole number"},
         {TOO_MANY_SAMPLES, "1e+300 samples: not a whole number"},
+        {ANOTHERS_SAMPLES, "134 samples: it was dealt 133"},
         {TOO_FAR, "it moves the model by "},
         {NOBODYS, "tensor 'stranger.tensor' is nobody's"},
     };

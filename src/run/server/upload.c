@@ -34,7 +34,8 @@ static eg_status upload_check_entries(const eg_federation *f, size_t exchange,
     return EG_OK;
 }
 
-static eg_status upload_check_samples(const eg_federation *f, const eg_bundle *up)
+static eg_status upload_check_samples(const eg_federation *f, int64_t client,
+                                      const eg_bundle *up)
 {
     double samples, loss, most = 0;
     for (size_t i = 0; i < f->feed.n_sources; i++)
@@ -47,6 +48,11 @@ static eg_status upload_check_samples(const eg_federation *f, const eg_bundle *u
     if (!(samples >= 1 && samples <= most && floor(samples) == samples))
         return eg_fail(EG_EINVAL, "%g samples: not a whole number from 1 to %.0f", samples,
                        most);
+    eg_view view;
+    bool own = f->how->listen && f->how->listen->own_data;
+    if (!own && eg_cursor_view(f->cursor, client, &view) && samples != (double)view.n)
+        return eg_fail(EG_EINVAL, "%.0f samples: it was dealt %lld", samples,
+                       (long long)view.n);
     return EG_OK;
 }
 
@@ -147,7 +153,7 @@ eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client
     upload_clear_gaps(f, up);
     EG_TRY(upload_check_entries(f, exchange, up));
     if (exchange == EG_TRAINING) {
-        EG_TRY(upload_check_samples(f, up));
+        EG_TRY(upload_check_samples(f, client, up));
         EG_TRY(upload_check_declared(f, up));
         if (!f->agreed.all.personal)
             EG_TRY(upload_check_model(f, up));

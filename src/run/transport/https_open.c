@@ -91,12 +91,29 @@ static eg_status https_pem(const char *path, char **out)
     return EG_OK;
 }
 
-/* What devices are told of the run, as a page. */
+/* What devices are told of the run, as a page. They have the first model from the server: a
+ * file that it was taken from is the server's own, and only its checksum is told. */
+static eg_status https_experiment(const eg_https *h, eg_experiment **out)
+{
+    static const char *const none = "model.weights=";
+    eg_experiment_file *file;
+    EG_TRY(eg_experiment_parse("the configuration", h->site.e->resolved, &file));
+    eg_status s =
+        eg_experiment_file_resolve(file, NULL, *h->site.e->start.weights != 0, &none, out);
+    eg_experiment_file_free(file);
+    return s;
+}
+
 static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
 {
+    eg_experiment *e;
     EG_TRY(eg_hello_put(&h->mine, to));
-    EG_TRY(eg_json_set(to, "run", eg_json_of_text(h->site.e->sha256)));
-    EG_TRY(eg_json_set(to, "config", eg_json_of_text(h->site.e->resolved)));
+    EG_TRY(https_experiment(h, &e));
+    eg_status s = eg_json_set(to, "run", eg_json_of_text(e->sha256));
+    if (s == EG_OK)
+        s = eg_json_set(to, "config", eg_json_of_text(e->resolved));
+    eg_experiment_free(e);
+    EG_TRY(s);
     EG_TRY(eg_json_set(to, "seed", eg_json_of_int((int64_t)h->site.seed)));
     return eg_json_set(to, "patience", eg_json_of_real(eg_https_patience(h)));
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { KEYS_BYTES = 32, KEYS_LEAST = 16, KEYS_MAX_FILE = 1 << 26 };
@@ -65,7 +66,13 @@ static eg_status keys_walk(const char *path, eg_status (*visit)(void *to, const 
 {
     unsigned char *bytes;
     size_t n;
+    struct stat file;
     EG_TRY(eg_file_read(path, KEYS_MAX_FILE, &bytes, &n));
+    if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && file.st_mode & (S_IRWXG | S_IRWXO)) {
+        free(bytes);
+        return eg_fail(EG_EINVAL,
+                       "%s: others than its owner can get at the keys in it: chmod 600", path);
+    }
     keys_line line = {0};
     char *at = (char *)bytes, *next;
     eg_status s =

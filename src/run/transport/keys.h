@@ -13,7 +13,8 @@ enum { EG_KEY = 129 }; /* characters of a key, with the zero */
 typedef char eg_key[EG_KEY];
 
 /* Reads the keys of clients 0 to n - 1 into keys [n]. EG_ENOENT: there is no such file, or none
- * of a client; EG_EFORMAT names the line that is wrong. */
+ * of a client; EG_EINVAL: others than its owner can read it; EG_EFORMAT names the line that is
+ * wrong. */
 eg_status eg_keys_load(const char *path, int64_t n, eg_key *keys);
 
 /* Makes a file of n new keys that only its owner may read; it must not be there. */

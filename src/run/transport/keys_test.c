@@ -17,7 +17,19 @@ static const char *file(const char *text)
 {
     files_write(folder, "keys", text, strlen(text));
     snprintf(path, sizeof path, "%s/keys", folder);
+    assert_int_equal(chmod(path, 0600), 0);
     return path;
+}
+
+static void test_keys_that_others_can_read_are_refused(void **state)
+{
+    (void)state;
+    eg_key one;
+    file("0 0123456789abcdef\n");
+    assert_ok(eg_keys_find(path, 0, one));
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_fails(eg_keys_find(path, 0, one), EG_EINVAL, "chmod 600");
+    assert_fails(eg_keys_load(path, 1, &one), EG_EINVAL, "chmod 600");
 }
 
 static void test_new_keys_are_read_back_and_differ(void **state)
@@ -121,12 +133,12 @@ static void test_a_device_that_does_not_fit_is_told_why(void **state)
     assert_ok(eg_hello_compare(&mine, &other, false));
     snprintf(other.isa, sizeof other.isa, "avx512");
     assert_fails(eg_hello_compare(&mine, &other, false), EG_EINVAL,
-                 "another instruction set ('avx512') than the server ('avx2'); a server with "
+                 "another instruction set than the server: avx512, not avx2; a server with "
                  "--mixed");
     assert_ok(eg_hello_compare(&mine, &other, true));
     snprintf(other.pixels, sizeof other.pixels, "q");
     assert_fails(eg_hello_compare(&mine, &other, true), EG_EINVAL,
-                 "another set of pixels ('q')");
+                 "another set of pixels than the server: q, not p");
     other = mine;
     other.params = 99;
     assert_fails(eg_hello_compare(&mine, &other, true), EG_EINVAL, "99 weights");
@@ -146,6 +158,7 @@ static void test_a_device_that_does_not_fit_is_told_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys_that_others_can_read_are_refused),
         cmocka_unit_test(test_new_keys_are_read_back_and_differ),
         cmocka_unit_test(test_a_device_may_have_its_key_alone),
         cmocka_unit_test(test_what_is_no_key_is_said_with_its_line),
