@@ -41,6 +41,9 @@ static const cli_option join_rows[] = {
     CLI_DATA_DIR(join_options, how.data_dir),
     CLI_FLAG("--own-data", join_options, how.own_data,
              "train on data of its own, which --set names"),
+    CLI_TEXT("--allow", "LIST", join_options, how.allow,
+             "what may leave this machine beside the model, of vectors,figures,generators "
+             "(whatever the method takes; `engram help METHOD` says what); '' is nothing"),
     CLI_SETTINGS(join_options, settings, "data=npy, data.path=/srv/mine.npz",
                  .with = "--own-data"),
     CLI_ISA,

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "family.h"
 
+#include <engram/method.h>
 #include <engram/suggest.h>
 
 #include <stdio.h>
@@ -125,6 +126,16 @@ const eg_verb eg_verb_list = {
     .options = list_rows,
 };
 
+/* What of a client a method's answers take away from it. */
+static void list_leaves(const eg_component *c)
+{
+    const eg_method *m = (const eg_method *)c;
+    printf("  leaves a client beside its model:%s\n", m->leaves ? "" : " nothing");
+    for (const eg_leaving *l = eg_leavings; l->name; l++)
+        if (m->leaves & l->bit)
+            printf("  %-16s %s\n", l->name, l->help);
+}
+
 /* Explains every member with this name. */
 static bool list_explain(const char *name)
 {
@@ -137,6 +148,8 @@ static bool list_explain(const char *name)
         printf("%s %s: %s\n", f->family->singular, c->name, c->help);
         if (f->formula)
             printf("  %s\n", f->formula(c));
+        if (f->family == &eg_method_family)
+            list_leaves(c);
         list_options(c->opts, "  ");
         if (f->shared) {
             printf("options of every %s:\n", f->family->singular);

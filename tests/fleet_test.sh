@@ -23,6 +23,7 @@ train: {epochs: 1, batch: 8}
 runs:
 - {label: er, method: er}
 END
+sed 's/method: er/method: [er, fed-a-gem]/; s/label: er/label: gem/' t.yaml >gem.yaml
 hash() { sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' "$1"/t-*/summary.json; }
 lost() { grep -c '"event":"left_out"' "$1"/t-*/metrics.jsonl || true; }
 rounds() { cat "$1"/t-*/metrics.jsonl 2>/dev/null | grep -c '"event":"round"' || true; }
@@ -180,6 +181,23 @@ grep -q "127.0.0.1: 1 request with a wrong key" push.log || fail "wrong keys are
 devices
 all_ended
 [ "$(hash push)" = "$want" ] || fail "pushing changes the result"
+
+# A turn longer than the server's patience is not lost: the device says that it is at work.
+state=h
+serve slow t.yaml --set train.epochs=4000 --set scenario.rounds=1 --patience 0.6
+devices
+all_ended
+[ "$(lost slow)" = 0 ] || fail "a device at work is taken for gone"
+grep -q "have not answered\|has not answered\|left out" slow.log && fail "somebody is late" || true
+[ "$(sed -n 's/.*"event":"round","round":1,.*"seconds":\([0-9]*\).*/\1/p' slow/t-*/metrics.jsonl | head -1)" -ge 1 ] || fail "the turns were too short to tell"
+
+# What may leave a device can be said, and a method that takes more is refused by it.
+state=i
+serve takes gem.yaml
+code=0
+"$engram" join "$url" --client 0 --key engram-keys.txt --state i/0 --allow figures >allow.log 2>&1 || code=$?
+[ "$code" = 1 ] && grep -q "method fed_a_gem takes vectors from a client" allow.log || fail "what is not allowed is taken: $code"
+gone "$server"
 
 # A second device with the number of one that is alive is refused in a sentence, and takes no turn from it.
 state=e

@@ -176,8 +176,21 @@ typedef struct eg_server_half {
     eg_status (*know)(void *self, eg_server *s, eg_bundle *to);
 } eg_server_half;
 
+/* What of a client, beside its model and a few scalars, its answers take away from it. */
+enum {
+    EG_LEAVES_VECTORS = 1,
+    EG_LEAVES_FIGURES = 2,
+    EG_LEAVES_GENERATORS = 4,
+};
+typedef struct eg_leaving {
+    unsigned bit;
+    const char *name, *help;
+} eg_leaving;
+extern const eg_leaving eg_leavings[]; /* a name of NULL at the end */
+
 typedef struct eg_method {
     eg_component component; /* its size is that of the options */
+    unsigned leaves; /* EG_LEAVES_*, all that its answers hold; 0: nothing, it has none */
     /* Says what the part wishes, which is all zero at first, and refuses what cannot work: one
      * sentence without the part's name. Asked when the file is read, and when the run begins.
      */

@@ -74,7 +74,9 @@ typedef struct eg_join_how {
                                     data; only with own_data */
     size_t n_settings;
     bool own_data;
-    double patience; /* seconds for which it tries to reach a server that is away; 0: 600 */
+    const char *allow; /* what may leave it beside the model: names of eg_leavings with commas
+                          between; "": nothing. NULL: whatever the method takes */
+    double patience;   /* seconds for which it tries to reach a server that is away; 0: 600 */
     /* At each change, and every few seconds while it waits; false: it leaves. May be NULL. */
     bool (*moment)(void *context, const eg_device_moment *m);
     void (*say)(void *context, const char *sentence); /* what a person may want to know */

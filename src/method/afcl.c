@@ -257,6 +257,7 @@ static eg_status afcl_save(void *self, eg_server *s)
 const eg_method eg_method_afcl = {
     .component = {"afcl", "frozen features, and the head that joint ridge regression has",
                   sizeof(afcl), afcl_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .setup = afcl_setup,
     .client = {.size = sizeof(afcl_client),
                .download = afcl_download,

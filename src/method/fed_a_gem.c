@@ -252,6 +252,7 @@ const eg_method eg_method_fed_a_gem = {
     .component = {"fed_a_gem",
                   "projects gradients that conflict with the clients' mean memory gradient",
                   sizeof(fed_a_gem), fed_a_gem_opts},
+    .leaves = EG_LEAVES_VECTORS,
     .setup = fed_a_gem_setup,
     .client = {.size = sizeof(fed_a_gem_client),
                .download = fed_a_gem_download,

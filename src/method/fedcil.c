@@ -135,6 +135,7 @@ eg_status eg_label_set_read(eg_label_set *s, const char *name, const eg_bundle *
 const eg_method eg_method_fedcil = {
     .component = {"fedcil", "generative replay with an ACGAN, consolidated by the server",
                   sizeof(eg_fedcil), fedcil_opts},
+    .leaves = EG_LEAVES_FIGURES | EG_LEAVES_GENERATORS,
     .setup = fedcil_setup,
     .loss = eg_fedcil_loss,
     .form = eg_fedcil_form,

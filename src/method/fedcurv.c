@@ -248,6 +248,7 @@ const eg_method eg_method_fedcurv = {
         {"fedcurv",
          "holds each client to what the others' data need, by their Fisher information",
          sizeof(fedcurv), fedcurv_opts},
+    .leaves = EG_LEAVES_VECTORS,
     .client = {.size = sizeof(fedcurv_client),
                .download = fedcurv_download,
                .grad = fedcurv_grad,

@@ -406,6 +406,7 @@ const eg_method eg_method_fedspace = {
         {"fedspace",
          "prototypes of all clients' classes, a contrast of features, slow aggregation",
          sizeof(fedspace), fedspace_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .loss = fedspace_loss,
     .form = fedspace_form,
     .fill = fedspace_fill,

@@ -114,6 +114,7 @@ static eg_status icarl_fill(void *self, eg_client *c)
 const eg_method eg_method_icarl = {
     .component = {"icarl", "herded exemplars, sigmoid distillation, nearest mean of exemplars",
                   sizeof(eg_class_means_opts), icarl_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .setup = icarl_setup,
     .know = eg_class_means_declare,
     .answers = eg_class_means_answers,

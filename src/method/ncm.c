@@ -54,6 +54,7 @@ static eg_status ncm_know_own(void *self, eg_client *c, eg_bundle *to)
 const eg_method eg_method_ncm = {
     .component = {"ncm", "tests answer with the class whose mean feature is nearest",
                   sizeof(eg_class_means_opts), ncm_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .setup = ncm_setup,
     .know = eg_class_means_declare,
     .answers = eg_class_means_answers,

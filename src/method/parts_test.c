@@ -421,6 +421,23 @@ static void test_a_state_begins_with_the_options_and_ends_with_fini(void **state
     assert_int_equal(seen.n_ended, 10);
 }
 
+/* What is taken from a client is said, so that it can be refused. */
+static void test_every_method_with_answers_says_what_leaves_a_client(void **state)
+{
+    (void)state;
+    int n_say = 0;
+    for (const eg_method *const *m = eg_methods; *m; m++) {
+        if ((*m)->client.answer)
+            assert_true((*m)->leaves != 0);
+        n_say += (*m)->leaves != 0;
+        assert_true((*m)->leaves < 2 * EG_LEAVES_GENERATORS);
+    }
+    assert_true(n_say >= 9);
+    assert_int_equal(eg_method_find("fedcil")->leaves,
+                     EG_LEAVES_FIGURES | EG_LEAVES_GENERATORS);
+    assert_int_equal(eg_method_find("fedavg")->leaves, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_the_seconds_of_every_hook_count),
         cmocka_unit_test(test_factors_multiply_wishes_must_agree_and_forms_mix),
         cmocka_unit_test(test_a_state_begins_with_the_options_and_ends_with_fini),
+        cmocka_unit_test(test_every_method_with_answers_says_what_leaves_a_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,7 @@ const eg_method eg_method_pfedgrp = {
          "replays drawings of past classes; personal mixtures of all models, for which "
          "the server can draw from every client's generators",
          sizeof(eg_pfedgrp), pfedgrp_opts},
+    .leaves = EG_LEAVES_FIGURES | EG_LEAVES_GENERATORS,
     .setup = pfedgrp_setup,
     .loss = pfedgrp_loss,
     .form = pfedgrp_form,

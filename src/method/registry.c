@@ -16,6 +16,16 @@ const eg_method *const eg_methods[] = {
 static eg_added registry_added;
 const eg_family eg_method_family = {"methods", "method", eg_methods, &registry_added};
 
+const eg_leaving eg_leavings[] = {
+    {EG_LEAVES_VECTORS, "vectors",
+     "vectors as long as the model that its data made: gradients, Fisher information, "
+     "controls"},
+    {EG_LEAVES_FIGURES, "figures",
+     "figures of its data by class: counts, and sums, means or products of features"},
+    {EG_LEAVES_GENERATORS, "generators", "networks that draw images like those it has"},
+    {0, NULL, NULL},
+};
+
 const eg_method *eg_method_find(const char *word)
 {
     return (const eg_method *)eg_family_find(&eg_method_family, word);

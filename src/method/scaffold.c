@@ -90,6 +90,7 @@ const eg_method eg_method_scaffold = {
     .component = {"scaffold",
                   "corrects every gradient by what the clients' drift from each other", 0,
                   NULL},
+    .leaves = EG_LEAVES_VECTORS,
     .setup = scaffold_setup,
     .client = {.size = sizeof(scaffold_client),
                .download = scaffold_download,

@@ -6,26 +6,18 @@
  * before the answer goes out. While it works, a second thread tells the server every so often
  * that it is still there. A server that is away is asked again and again, for a while.
  */
-#include "run/transport/https.h"
-#include "run/transport/pulse.h"
+#include "run/transport/device.h"
 
-#include "io/disk.h"
-#include "io/file.h"
-#include "io/http_client.h"
 #include "run/experiment/feed.h"
 
 #include <engram/remote.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { JOIN_PATH = 1024, JOIN_ROUTE = 128, JOIN_BEATS = 4 };
+enum { JOIN_ROUTE = 128, JOIN_BEATS = 4 };
 #define JOIN_MAX_BYTES ((size_t)1 << 36)
 
 typedef struct join {
@@ -39,12 +31,8 @@ typedef struct join {
     eg_net *net;
     eg_worker worker;
     bool worker_open;
-    char store[JOIN_PATH];
-    int lock;                 /* of the store; -1: none */
-    char home[EG_HTTPS_HOME]; /* the word by which the store is known, */
-    int64_t session;          /* and the number of this process */
-    bool fresh;               /* the store is new, and there was no turn yet */
-    int64_t base;             /* the server's version of the client when the store was new */
+    eg_home home;
+    int64_t session; /* the number of this process */
     eg_hello mine;
     double patience; /* the server's */
     eg_bundle *down;
@@ -202,9 +190,9 @@ static eg_status join_read_welcome(join *j, const eg_json *from)
         return eg_fail(EG_EFORMAT, "the server's welcome makes no sense");
     j->seed = (uint64_t)number;
     const char *state = j->how->state ? j->how->state : "engram-state";
-    int n = snprintf(j->store, sizeof j->store, "%s/%.16s-s%lld", state, run_text,
+    int n = snprintf(j->home.store, sizeof j->home.store, "%s/%.16s-s%lld", state, run_text,
                      (long long)number);
-    if (n >= (int)sizeof j->store - 64)
+    if (n >= (int)sizeof j->home.store - 64)
         return eg_fail(EG_EINVAL, "the path '%.200s...' is too long", state);
     return join_resolve(j, config_text, run_text);
 }
@@ -224,89 +212,49 @@ static eg_status join_learn(join *j)
     return s;
 }
 
-static eg_status join_draw(void *out, size_t n)
+/* Whether a list with commas names a word. */
+static bool join_lists(const char *list, const char *word)
 {
-    return getrandom(out, n, 0) == (ssize_t)n
-               ? EG_OK
-               : eg_fail(EG_EIO, "the system gives no random numbers: %s", strerror(errno));
+    size_t n = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
+        if (strncmp(at, word, n) == 0 && (at[n] == ',' || !at[n]))
+            return true;
+    return false;
 }
 
-/* The file with the version at which a device that had lost its disk began anew. */
-static void join_base_path(const join *j, char out[JOIN_PATH + 64])
+/* Whether what the parts take away from a client is allowed. */
+static eg_status join_check_leaving(const join *j)
 {
-    snprintf(out, JOIN_PATH + 64, "%s/client-%lld.base", j->store, (long long)j->how->client);
-}
-
-static eg_status join_read_base(join *j)
-{
-    char path[JOIN_PATH + 64];
-    unsigned char *bytes;
-    size_t n;
-    join_base_path(j, path);
-    if (eg_file_read(path, 64, &bytes, &n) != EG_OK)
-        return EG_OK;
-    j->base = strtoll((const char *)bytes, NULL, 10);
-    free(bytes);
-    return j->base >= 0 && j->base <= EG_MAX_VERSION
-               ? EG_OK
-               : eg_fail(EG_EFORMAT, "%s: this is no version", path);
-}
-
-static eg_status join_set_base(join *j, int64_t base)
-{
-    char path[JOIN_PATH + 64], text[32];
-    join_base_path(j, path);
-    j->base = base;
-    int n = snprintf(text, sizeof text, "%lld\n", (long long)base);
-    return eg_file_write(path, &(eg_bytes){text, (size_t)n}, 1);
-}
-
-/* The word by which the server knows the folder: made once, and kept in it. */
-static eg_status join_find_home(join *j)
-{
-    char path[JOIN_PATH + 64];
-    unsigned char *bytes, drawn[(EG_HTTPS_HOME - 1) / 2];
-    size_t n;
-    snprintf(path, sizeof path, "%s/client-%lld.home", j->store, (long long)j->how->client);
-    if (eg_file_read(path, 4096, &bytes, &n) == EG_OK) {
-        snprintf(j->home, sizeof j->home, "%.*s", (int)(n < 4096 ? n : 4096), (char *)bytes);
-        free(bytes);
-        return join_read_base(j);
+    const eg_parts *parts = &j->e->parts;
+    for (size_t i = 0; j->how->allow && i < parts->n; i++) {
+        const eg_method *m = parts->at[i].method;
+        if (m->client.answer && !m->leaves)
+            return eg_fail(EG_EINVAL, "the run's method %s does not say what leaves a client",
+                           m->component.name);
+        for (const eg_leaving *l = eg_leavings; l->name; l++)
+            if (m->leaves & l->bit && !join_lists(j->how->allow, l->name))
+                return eg_fail(EG_EINVAL,
+                               "the run's method %s takes %s from a client (%s), and --allow "
+                               "does not name them",
+                               m->component.name, l->name, l->help);
     }
-    j->fresh = true;
-    EG_TRY(join_draw(drawn, sizeof drawn));
-    for (size_t i = 0; i < sizeof drawn; i++)
-        snprintf(j->home + 2 * i, 3, "%02x", drawn[i]);
-    return eg_file_write(path, &(eg_bytes){j->home, strlen(j->home)}, 1);
-}
-
-/* The folder of the client's records, which one process has at a time, and nobody else reads.
- */
-static eg_status join_open_store(join *j)
-{
-    char path[JOIN_PATH + 64];
-    EG_TRY(eg_disk_make_folder(j->store));
-    (void)chmod(j->store, 0700);
-    snprintf(path, sizeof path, "%s/client-%lld.lock", j->store, (long long)j->how->client);
-    EG_TRY(eg_disk_lock(path, true, &j->lock));
-    if (j->lock < 0)
-        return eg_fail(EG_EBUSY, "%s: another process is this device", path);
-    EG_TRY(join_draw(&j->session, sizeof j->session));
-    j->session &= ((int64_t)1 << 52) - 1;
-    return join_find_home(j);
+    return EG_OK;
 }
 
 static eg_status join_open(join *j)
 {
     const eg_experiment *e = j->e;
-    EG_TRY(join_open_store(j));
+    EG_TRY(join_check_leaving(j));
+    EG_TRY(eg_home_open(&j->home));
+    EG_TRY(eg_home_draw(&j->session, sizeof j->session));
+    j->session &= ((int64_t)1 << 52) - 1;
     EG_TRY(eg_experiment_equip(e, j->seed, j->how->data_dir, &j->feed, &j->agreed, &j->net));
     if (j->how->client >= eg_scenario_n_clients(j->feed.scenario))
         return eg_fail(EG_EINVAL, "there is no client %lld: the run has %lld",
                        (long long)j->how->client,
                        (long long)eg_scenario_n_clients(j->feed.scenario));
     j->worker_open = true; /* even half open it is to be closed */
-    EG_TRY(eg_worker_open(e, &j->feed, j->net, &j->agreed, j->store, &j->worker));
+    EG_TRY(eg_worker_open(e, &j->feed, j->net, &j->agreed, j->home.store, &j->worker));
     return eg_hello_fill(&(eg_site){.e = e, .feed = &j->feed, .net = j->net}, j->how->own_data,
                          &j->mine);
 }
@@ -325,7 +273,7 @@ static eg_status join_greet(join *j)
     if (s == EG_OK)
         s = eg_json_set(json, "session", eg_json_of_int(j->session));
     if (s == EG_OK)
-        s = eg_json_set(json, "home", eg_json_of_text(j->home));
+        s = eg_json_set(json, "home", eg_json_of_text(j->home.word));
     if (s == EG_OK)
         s = eg_json_print(json, 0, &text, &n);
     eg_json_free(json);
@@ -348,7 +296,8 @@ static eg_status join_open_pulse(join *j)
 {
     eg_http_client *server;
     EG_TRY(eg_http_client_new(j->how->url, j->key, j->how->ca, &server));
-    return eg_pulse_new(server, j->how->client, j->patience / JOIN_BEATS, &j->pulse);
+    return eg_pulse_new(server, j->how->client, j->session, j->patience / JOIN_BEATS,
+                        &j->pulse);
 }
 
 /* Takes a download out of its bytes. */
@@ -398,44 +347,18 @@ static eg_status join_put(void *context, const eg_message *m, const eg_bundle *c
     return eg_message_pack(m, bundles, &b->bytes, &b->n);
 }
 
-/* What the server says of the client's records becomes what is here. A device that has lost its
- * disk begins anew, as a client that keeps nothing yet; versions go on from the server's. */
-static eg_status join_localise(join *j, eg_turn *turn)
-{
-    char why[160];
-    int64_t version = turn->kept.version;
-    bool lost = j->fresh && version > 0;
-    j->fresh = false;
-    if (lost) {
-        snprintf(
-            why, sizeof why,
-            "the server knows of version %lld of what this client keeps, and its folder is "
-            "new: it begins anew",
-            (long long)version);
-        join_say(j, why);
-    }
-    if (lost || version < j->base) /* the latter: the server has gone back */
-        EG_TRY(join_set_base(j, version));
-    if (j->base == 0)
-        return EG_OK;
-    turn->kept.version -= j->base;
-    turn->committed = turn->committed > j->base ? turn->committed - j->base : 0;
-    if (turn->kept.version == 0)
-        turn->kept = (eg_receipt){0};
-    return EG_OK;
-}
-
 /* Carries out a turn, and brings what it left to disk. */
 static eg_status join_work(join *j, eg_turn *turn, eg_reply *reply)
 {
     const eg_receipt told = turn->kept;
-    EG_TRY(join_localise(j, turn));
+    bool lost;
+    EG_TRY(eg_home_localise(&j->home, turn, &lost));
+    if (lost)
+        join_say(j, "the server knows of what this client keeps, and its folder is new: it "
+                    "begins anew");
     EG_TRY(eg_worker_turn(&j->worker, turn, reply));
-    EG_TRY(eg_records_sync(j->store, turn->id, &reply->kept, turn->committed));
-    if (reply->kept.version > 0)
-        reply->kept.version += j->base;
-    else
-        reply->kept = told;
+    EG_TRY(eg_records_sync(j->home.store, turn->id, &reply->kept, turn->committed));
+    eg_home_globalise(&j->home, &told, &reply->kept);
     return EG_OK;
 }
 
@@ -550,8 +473,7 @@ static void join_close(join *j)
     eg_feed_close(&j->feed);
     eg_experiment_free(j->e);
     eg_http_client_free(j->server);
-    if (j->lock >= 0)
-        close(j->lock);
+    eg_home_close(&j->home);
 }
 
 eg_status eg_join(const eg_join_how *how, int64_t *n_turns)
@@ -562,7 +484,7 @@ eg_status eg_join(const eg_join_how *how, int64_t *n_turns)
         return eg_fail(EG_EINVAL, "there is no client %lld", (long long)how->client);
     EG_TRY(eg_alloc(1, sizeof *j, &j));
     j->how = how;
-    j->lock = -1;
+    j->home = (eg_home){.client = how->client, .lock = -1};
     eg_status s = join_all(j);
     *n_turns = j->n_turns;
     if (j->left)
