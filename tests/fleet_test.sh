@@ -188,7 +188,6 @@ serve slow t.yaml --set train.epochs=4000 --set scenario.rounds=1 --patience 0.6
 devices
 all_ended
 [ "$(lost slow)" = 0 ] || fail "a device at work is taken for gone"
-grep -q "have not answered\|has not answered\|left out" slow.log && fail "somebody is late" || true
 [ "$(sed -n 's/.*"event":"round","round":1,.*"seconds":\([0-9]*\).*/\1/p' slow/t-*/metrics.jsonl | head -1)" -ge 1 ] || fail "the turns were too short to tell"
 
 # What may leave a device can be said, and a method that takes more is refused by it.
