@@ -109,6 +109,8 @@ static const cli_option serve_rows[] = {
     CLI_REAL("--deadline", "S", serve_options, how.deadline, 0.1, 1e7,
              "seconds that a device has for an answer (ten times what the others take)",
              .what = "seconds"),
+    CLI_FILE("--audit", "FILE", serve_options, how.audit,
+             "add a line of JSON per decision: who joined, was refused or left out, and why"),
     CLI_INT("--memory", "MB", serve_options, how.memory, 1, 1 << 20,
             "answers that wait in memory (256); more wait on disk, in $TMPDIR or /var/tmp",
             .what = "megabytes"),

@@ -174,13 +174,22 @@ a.close(); time.sleep(0.3)
 assert ask("POST", "/hello?client=0", b"{}") == 400
 END
 state=d
-serve push t.yaml
+serve push t.yaml --audit audit.jsonl
 key=$(sed -n 's/^0 //p' engram-keys.txt)
 python3 push.py "${url##*:}" "$key" >push.log 2>&1 || fail "pushing"
 grep -q "127.0.0.1: 1 request with a wrong key" push.log || fail "wrong keys are not said"
 devices
 all_ended
 [ "$(hash push)" = "$want" ] || fail "pushing changes the result"
+python3 - <<'END' || fail "the audit log: $(cat audit.jsonl)"
+import collections, json
+lines = [json.loads(line) for line in open("audit.jsonl")]
+n = collections.Counter(line["event"] for line in lines)
+assert n["wrong_key"] == 8 and n["joined"] == 3, n
+assert {line["client"] for line in lines if line["event"] == "joined"} == {0, 1, 2}
+assert all(line["address"] == "127.0.0.1" for line in lines if line["event"] == "wrong_key")
+assert all(line["time"][10] == "T" and line["time"].endswith("Z") for line in lines)
+END
 
 # A turn longer than the server's patience is not lost: the device says that it is at work.
 state=h
@@ -212,7 +221,7 @@ grep -q "client 1: a second device wanted its number" twins.log || fail "the sec
 [ "$(lost twins)" = 0 ] || fail "the second device took turns"
 
 state=f
-serve disk t.yaml --patience 0.5 --at-least 3
+serve disk t.yaml --patience 0.5 --at-least 3 --audit disk.jsonl
 devices
 until_rounds disk 6
 gone "${device[2]}"
@@ -222,6 +231,7 @@ device 2
 all_ended
 grep -q "its folder is new: it begins anew" join2.log || fail "a lost disk is not said"
 grep -q "client 2: another device, or one with a new folder, takes over" disk.log || fail "who takes over is not said"
+grep -q '"event":"took_over","client":2' disk.jsonl || fail "who takes over is not in the audit log"
 [ "$(lost disk)" = 0 ] || fail "a device that lost its disk fails"
 
 echo "fleet: outages, strangers, pushes, twins and a lost disk, with the bits of a run of its own: $want"

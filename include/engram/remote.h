@@ -43,6 +43,8 @@ typedef struct eg_listen {
     double deadline; /* seconds that a device has for an answer from when it was asked; 0: ten
                         times the median of the last answers, and at least patience */
     int64_t memory;  /* megabytes of answers that wait there; more wait on disk. 0: 256 */
+    const char
+        *audit;      /* a file that gets a line of JSON per decision about a device; or NULL */
     int connections; /* at once; 0: as many as open files allow */
     bool own_data;   /* devices train on data of their own, not on what the scenario deals them
                         of data that all have */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     HTTPS_LINGER = 10,  /* seconds for which a server that is done waits until devices know */
@@ -48,6 +49,49 @@ void eg_https_say(eg_https *h, const char *format, ...)
     va_end(args);
 }
 
+/* "2026-01-31T12:00:00.000Z" */
+static void https_time(char out[32])
+{
+    struct timespec now;
+    struct tm t;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &t);
+    size_t n = strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &t);
+    snprintf(out + n, 32 - n, ".%03dZ", (int)(now.tv_nsec / 1000000));
+}
+
+static eg_status https_fill_audit(eg_json *to, const char *event, int64_t client,
+                                  const char *where, const char *why)
+{
+    char when[32];
+    https_time(when);
+    EG_TRY(eg_json_set(to, "time", eg_json_of_text(when)));
+    EG_TRY(eg_json_set(to, "event", eg_json_of_text(event)));
+    if (client >= 0)
+        EG_TRY(eg_json_set(to, "client", eg_json_of_int(client)));
+    if (where && *where)
+        EG_TRY(eg_json_set(to, "address", eg_json_of_text(where)));
+    return why && *why ? eg_json_set(to, "why", eg_json_of_text(why)) : EG_OK;
+}
+
+void eg_https_audit(eg_https *h, const char *event, int64_t client, const char *where,
+                    const char *why)
+{
+    char *text, reason[1024];
+    size_t n;
+    if (!h->audit)
+        return;
+    snprintf(reason, sizeof reason, "%s", why ? why : ""); /* it may be the error text */
+    eg_json *line = eg_json_object();
+    if (line && https_fill_audit(line, event, client, where, reason) == EG_OK &&
+        eg_json_print(line, 0, &text, &n) == EG_OK) {
+        fprintf(h->audit, "%s\n", text);
+        free(text);
+    }
+    eg_json_free(line);
+    eg_fail(EG_OK, "%s", reason);
+}
+
 /* Under the lock, which is let go meanwhile: tells the fleet's watcher; false: it has enough.
  */
 static bool https_tell_watcher(eg_https *h, const eg_fleet_event *e)
@@ -66,6 +110,8 @@ static void https_nap(eg_https *h)
 {
     char text[EG_HTTPS_TEXT];
     eg_cond_wait(&h->changed, &h->lock, 0.2);
+    if (h->audit)
+        fflush(h->audit);
     while (h->n_said > 0) {
         memcpy(text, h->said[0], sizeof text);
         memmove(h->said[0], h->said[1], (size_t)--h->n_said * sizeof text);
@@ -346,6 +392,8 @@ static eg_status https_reply(eg_https *h, int64_t i, eg_reply *out, bool *lost)
         *lost = true;
         eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
     }
+    if (*lost)
+        eg_https_audit(h, "left_out", t->is.id, NULL, eg_error());
     t->there = true; /* what comes later is refused */
     *out = eg_board_take(&h->board, i);
     https_drop(h, i);
@@ -413,6 +461,8 @@ static void https_close(void *self)
     eg_https *h = self;
     eg_https_reader_end(h);
     eg_http_server_free(h->server);
+    if (h->audit)
+        fclose(h->audit);
     eg_spool_free(h->spool);
     eg_http_page_drop(h->welcome);
     free(h->keys);

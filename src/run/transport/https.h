@@ -15,6 +15,8 @@
 #include "run/transport/message.h"
 #include "run/transport/transport.h"
 
+#include <stdio.h>
+
 #define EG_HTTPS_ROOT "/engram/1"
 
 enum {
@@ -53,6 +55,7 @@ typedef struct eg_https {
     eg_listen how;
     eg_http_server *server;
     eg_spool *spool; /* bodies wait there */
+    FILE *audit;     /* NULL: none */
     eg_hello mine;
     eg_http_page *welcome; /* what a device needs to know of the run */
     int64_t n_devices;
@@ -90,6 +93,11 @@ size_t eg_https_memory(const eg_https *h);
 
 /* Under the lock: has the server's thread show a sentence, if not too many wait. */
 void eg_https_say(eg_https *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Under the lock: a line for the audit log: what was decided about a client, -1: about none, of
+ * whom, and why; where or why NULL or "": not said. */
+void eg_https_audit(eg_https *h, const char *event, int64_t client, const char *where,
+                    const char *why);
 
 /* https_open.c: the transport's hooks of these names. */
 eg_status eg_https_open(void *self, const eg_site *site);

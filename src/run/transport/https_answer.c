@@ -101,6 +101,8 @@ static eg_status answer_admit(eg_https *h, int64_t client, const answer_visitor 
     if (other)
         eg_https_say(h, "client %lld: another device, or one with a new folder, takes over",
                      (long long)client);
+    if (!d->met || d->session != v->session)
+        eg_https_audit(h, other ? "took_over" : "joined", client, NULL, NULL);
     d->session = v->session;
     snprintf(d->home, sizeof d->home, "%s", v->home);
     d->heard = eg_seconds();
@@ -120,9 +122,10 @@ static void answer_hello(eg_https *h, const eg_http_request *r, eg_http_answer *
     }
     if (answer_visitor_read(json, &v) != EG_OK)
         answer_say(out, 400, "%s", eg_error());
-    else if (answer_admit(h, r->client, &v) != EG_OK)
+    else if (answer_admit(h, r->client, &v) != EG_OK) {
+        eg_https_audit(h, "refused", r->client, NULL, eg_error());
         answer_say(out, 409, "%s", eg_error());
-    else
+    } else
         answer_say(out, 200, "welcome");
     eg_json_free(json);
     pthread_cond_broadcast(&h->changed);
@@ -376,10 +379,10 @@ void eg_https_strange(void *context, int64_t client, const char *address, int64_
     int64_t power = 1;
     while (power < n)
         power *= 10;
-    if (power != n) /* the first, the tenth, the hundredth, ... */
-        return;
     pthread_mutex_lock(&h->lock);
-    eg_https_say(h, "%s: %lld request%s with a wrong key, the last as client %lld", address,
-                 (long long)n, n == 1 ? "" : "s", (long long)client);
+    eg_https_audit(h, "wrong_key", client, address, NULL);
+    if (power == n) /* the first, the tenth, the hundredth, ... */
+        eg_https_say(h, "%s: %lld request%s with a wrong key, the last as client %lld", address,
+                     (long long)n, n == 1 ? "" : "s", (long long)client);
     pthread_mutex_unlock(&h->lock);
 }

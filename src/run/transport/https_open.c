@@ -61,6 +61,8 @@ eg_status eg_https_open(void *self, const eg_site *site)
         h->devices[i].turn = h->devices[i].reads = -1;
     h->most = https_most(h);
     EG_TRY(https_open_spool(h));
+    if (h->how.audit && !(h->audit = fopen(h->how.audit, "ae")))
+        return eg_file_fail(h->how.audit, "cannot be written");
     if (!h->how.keys)
         return eg_fail(EG_EINVAL, "a server needs a file for the keys of its devices");
     if (access(h->how.keys, F_OK) != 0)
