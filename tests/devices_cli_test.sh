@@ -4,6 +4,7 @@
 # $1: the build folder.
 set -euo pipefail
 engram=$1/engram
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
@@ -211,5 +212,15 @@ all_ended
 grep -q '"samples":[0-9]*' seven/t-*/metrics.jsonl
 [ "$(sed -n 's/.*"round":1,.*"samples":\([0-9]*\).*/\1/p' seven/t-*/metrics.jsonl | head -1)" = 72 ] ||
     fail "the devices did not train on their own data"
+
+# A device in another language among them, with a linear network.
+state=j
+serve nine t.yaml --only fedavg --own-data --mixed --set model.depth=0 --set data=npy --set data.path="$work/mine0" --set data.classes=4
+for k in 0 1; do device "$k" --own-data --set data.path="$work/mine$k"; done
+python3 "$here/device.py" "$url" 2 engram-keys.txt mine2/x_train.npy mine2/y_train.npy >python.log 2>&1 || fail "the Python device: $(cat python.log)"
+ended "the server" "$server"
+for k in 0 1; do ended "device $k" "${device[k]}"; done
+grep -q "the run is over: 24 turns taken" python.log || fail "the Python device was not taken: $(cat python.log)"
+! grep -q '"event":"left_out"' nine/t-*/metrics.jsonl || fail "somebody was left out beside the Python device"
 
 echo "devices: the same bits on loopback, over TLS and after kills: $want"

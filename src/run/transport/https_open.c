@@ -106,6 +106,23 @@ static eg_status https_experiment(const eg_https *h, eg_experiment **out)
     return s;
 }
 
+/* Where each tensor stands in the flat vectors that messages carry. */
+static eg_status https_list_tensors(const eg_params *p, eg_json *to)
+{
+    for (size_t i = 0; i < eg_params_n(p); i++) {
+        const eg_param_info *t = eg_params_at(p, i);
+        eg_json *one = eg_json_object(), *shape = eg_json_array();
+        EG_TRY(eg_json_add(to, one));
+        EG_TRY(eg_json_set(one, "name", eg_json_of_text(t->name)));
+        EG_TRY(eg_json_set(one, "in", eg_json_of_text(t->trained ? "param" : "state")));
+        EG_TRY(eg_json_set(one, "offset", eg_json_of_int((int64_t)t->offset)));
+        EG_TRY(eg_json_set(one, "shape", shape));
+        for (int k = 0; k < t->shape.rank; k++)
+            EG_TRY(eg_json_add(shape, eg_json_of_int(t->shape.dim[k])));
+    }
+    return EG_OK;
+}
+
 static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
 {
     eg_experiment *e;
@@ -116,6 +133,9 @@ static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
         s = eg_json_set(to, "config", eg_json_of_text(e->resolved));
     eg_experiment_free(e);
     EG_TRY(s);
+    eg_json *tensors = eg_json_array();
+    EG_TRY(eg_json_set(to, "tensors", tensors));
+    EG_TRY(https_list_tensors(eg_net_params(h->site.net), tensors));
     EG_TRY(eg_json_set(to, "seed", eg_json_of_int((int64_t)h->site.seed)));
     return eg_json_set(to, "patience", eg_json_of_real(eg_https_patience(h)));
 }
