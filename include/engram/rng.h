@@ -35,6 +35,7 @@ typedef enum eg_purpose {
     EG_FOR_HOLD_OUT = 15,   /* which samples are held out of training */
     EG_FOR_PART = 16,       /* a method's own, by its name and the round */
     EG_FOR_PART_STAGE = 17, /* by its name and the client's stage */
+    EG_FOR_LAYER = 18,      /* weights that nobody trains */
 } eg_purpose;
 
 typedef struct eg_rng {

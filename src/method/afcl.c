@@ -14,7 +14,6 @@
  * features they can be taken apart into the rows' features.
  */
 #include "method/lib/ridge.h"
-#include "method/lib/samples.h"
 
 #include "base/base.h"
 #include "engine/model/net.h"
@@ -30,14 +29,12 @@ typedef struct afcl {
 
 typedef struct afcl_client {
     afcl is;
-    const float *heard; /* [n_clients]: the stages of each that the server has */
+    bool lacks; /* the server lacks its stage */
 } afcl_client;
 
 typedef struct afcl_server {
     afcl is;
-    eg_ridge sum;
-    float *heard; /* [n_clients] */
-    bool fresh;   /* the head is not of this sum yet */
+    eg_ridge_server all;
 } afcl_server;
 
 static const eg_opt afcl_opts[] = {
@@ -45,9 +42,7 @@ static const eg_opt afcl_opts[] = {
     EG_OPT_END,
 };
 
-enum { AFCL_ROWS = 256 }; /* of a client's samples at once */
-
-static const char afcl_heard[] = "afcl.heard", afcl_stage[] = "afcl.stage";
+static const char afcl_name[] = "afcl";
 
 static eg_status afcl_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
@@ -64,8 +59,7 @@ static eg_status afcl_download(void *self, eg_client *c, int exchange, const eg_
 {
     afcl_client *a = self;
     (void)exchange;
-    return eg_bundle_need(from, afcl_heard, (size_t)eg_scenario_n_clients(c->scenario),
-                          &a->heard);
+    return eg_ridge_lacks(c, afcl_name, from, &a->lacks);
 }
 
 /* Nothing is trained: what is sent is of the model it received. */
@@ -76,144 +70,69 @@ static eg_status afcl_samples(void *self, eg_client *c)
     return EG_OK;
 }
 
-/* Adds n samples, by their features at the model it received. x and f are room for them. */
-static eg_status afcl_add(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *f,
-                          eg_ridge *sum)
-{
-    const eg_point at = {(float *)(uintptr_t)c->global, /* only read */
-                         (float *)(uintptr_t)c->global_state};
-    float labels[AFCL_ROWS];
-    eg_client_feed(c, samples, n, x, labels);
-    EG_TRY(eg_client_look(c, &at, &(eg_rows){.n = n, .x = x, .labels = labels},
-                          &(eg_look){.features = f}));
-    return eg_ridge_rows(sum, f, labels, n);
-}
-
-static eg_status afcl_sum(eg_client *c, float *x, float *f, eg_ridge *sum)
-{
-    eg_sample *samples;
-    int64_t n;
-    EG_TRY(eg_stage_samples(c, c->view.stage, 0, NULL, &samples, &n));
-    eg_status s = EG_OK;
-    for (int64_t at = 0; at < n && s == EG_OK; at += AFCL_ROWS)
-        s = afcl_add(c, samples + at, n - at < AFCL_ROWS ? n - at : AFCL_ROWS, x, f, sum);
-    free(samples);
-    return s;
-}
-
 static eg_status afcl_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
     const afcl_client *a = self;
-    const eg_net_spec *spec = eg_net_spec_of(c->net);
-    size_t d = (size_t)eg_net_n_features(c->net), rows = AFCL_ROWS;
-    float *x = NULL, *f = NULL;
+    const eg_point at = {(float *)(uintptr_t)c->global, /* only read */
+                         (float *)(uintptr_t)c->global_state};
     eg_ridge sum = {0};
-    if (exchange != EG_TRAINING || a->heard[c->id] > (float)c->view.stage)
+    if (exchange != EG_TRAINING || !a->lacks)
         return EG_OK;
-    eg_status s = eg_ridge_init(&sum, (int64_t)d, spec->classes);
+    eg_status s =
+        eg_ridge_init(&sum, eg_net_n_features(c->net), eg_net_spec_of(c->net)->classes);
     if (s == EG_OK)
-        s = eg_alloc(rows * (size_t)(spec->channels * spec->height * spec->width), sizeof *x,
-                     &x);
+        s = eg_ridge_stage(&sum, c, &at, NULL, NULL);
     if (s == EG_OK)
-        s = eg_alloc(rows * d, sizeof *f, &f);
-    if (s == EG_OK)
-        s = afcl_sum(c, x, f, &sum);
-    if (s == EG_OK)
-        s = eg_bundle_scalar(to, afcl_stage, (double)c->view.stage);
-    if (s == EG_OK)
-        s = eg_ridge_put(&sum, "afcl", false, to);
+        s = eg_ridge_tell(&sum, c, afcl_name, to);
     eg_ridge_fini(&sum);
-    free(x);
-    free(f);
     return s;
-}
-
-static eg_status afcl_recall(afcl_server *a, eg_server *s, const eg_bundle *kept)
-{
-    size_t n = (size_t)eg_scenario_n_clients(s->scenario);
-    const float *heard;
-    double fresh;
-    EG_TRY(eg_ridge_add(&a->sum, "afcl", true, kept));
-    EG_TRY(eg_bundle_need(kept, afcl_heard, n, &heard));
-    memcpy(a->heard, heard, n * sizeof *heard);
-    a->fresh = eg_bundle_scalar_of(kept, "afcl.fresh", &fresh) && fresh != 0;
-    return EG_OK;
 }
 
 static eg_status afcl_begin(void *self, eg_server *s)
 {
     afcl_server *a = self;
-    const eg_bundle *kept;
-    EG_TRY(eg_ridge_init(&a->sum, eg_net_n_features(s->net), eg_net_spec_of(s->net)->classes));
-    EG_TRY(eg_alloc((size_t)eg_scenario_n_clients(s->scenario), sizeof *a->heard, &a->heard));
-    EG_TRY(eg_server_recall(s, "afcl", &kept));
-    return kept ? afcl_recall(a, s, kept) : EG_OK;
+    return eg_ridge_server_begin(&a->all, afcl_name, eg_net_n_features(s->net), s);
 }
 
 static void afcl_fini(void *self)
 {
     afcl_server *a = self;
-    eg_ridge_fini(&a->sum);
-    free(a->heard);
+    eg_ridge_server_fini(&a->all);
 }
 
 static eg_status afcl_send(void *self, eg_server *s, int exchange, eg_bundle *to)
 {
     const afcl_server *a = self;
-    return exchange == EG_TRAINING
-               ? eg_bundle_add_flat(to, afcl_heard, a->heard,
-                                    (size_t)eg_scenario_n_clients(s->scenario))
-               : EG_OK;
-}
-
-/* Whether an answer has sums: those of a stage that was not heard of before. */
-static bool afcl_has(const eg_bundle *from)
-{
-    double stage;
-    return eg_bundle_scalar_of(from, afcl_stage, &stage);
+    return exchange == EG_TRAINING ? eg_ridge_server_send(&a->all, s, to) : EG_OK;
 }
 
 static eg_status afcl_accept(void *self, eg_server *s, int exchange, int64_t client,
                              const eg_bundle *from)
 {
     const afcl_server *a = self;
-    int64_t stage;
-    if (exchange != EG_TRAINING || !afcl_has(from))
-        return EG_OK;
-    EG_TRY(eg_bundle_need_count(from, afcl_stage, eg_scenario_n_stages(s->scenario, client) - 1,
-                                &stage));
-    if ((float)stage < a->heard[client])
-        return eg_fail(EG_EINVAL, "stage %lld was sent before", (long long)stage);
-    return eg_ridge_judge(&a->sum, "afcl", from);
+    return exchange == EG_TRAINING ? eg_ridge_server_accept(&a->all, s, client, from) : EG_OK;
 }
 
 static eg_status afcl_collect(void *self, eg_server *s, int exchange, int64_t client,
                               const eg_bundle *from)
 {
     afcl_server *a = self;
-    int64_t stage;
-    if (exchange != EG_TRAINING || !afcl_has(from))
-        return EG_OK;
-    EG_TRY(eg_bundle_need_count(from, afcl_stage, eg_scenario_n_stages(s->scenario, client) - 1,
-                                &stage));
-    a->heard[client] = (float)(stage + 1);
-    a->fresh = true;
-    return eg_ridge_add(&a->sum, "afcl", false, from);
+    return exchange == EG_TRAINING ? eg_ridge_server_collect(&a->all, s, client, from) : EG_OK;
 }
 
 /* Writes w [d, k] into the head: weights [k, d], then biases [k]. */
-static void afcl_write(const afcl_server *a, const eg_server *s, const double *w, float *param)
+static void afcl_write(const eg_ridge *sum, const eg_server *s, const double *w, float *param)
 {
     const eg_params *table = eg_net_params(s->net);
     size_t head, side;
     eg_net_heads(s->net, &head, &side);
     float *weight = param + eg_params_at(table, head)->offset;
     float *bias = head + 1 < side ? param + eg_params_at(table, head + 1)->offset : NULL;
-    for (int64_t y = 0; y < a->sum.k; y++) {
-        for (int64_t j = 0; j < a->sum.d; j++)
-            weight[y * a->sum.d + j] = (float)w[j * a->sum.k + y];
+    for (int64_t y = 0; y < sum->k; y++) {
+        for (int64_t j = 0; j < sum->d; j++)
+            weight[y * sum->d + j] = (float)w[j * sum->k + y];
         if (bias)
-            bias[y] = a->sum.counts[y] > 0 ? 0 : -1;
+            bias[y] = sum->counts[y] > 0 ? 0 : -1;
     }
 }
 
@@ -222,36 +141,27 @@ static void afcl_write(const afcl_server *a, const eg_server *s, const double *w
 static eg_status afcl_refine(void *self, eg_server *s, float *param, float *state)
 {
     afcl_server *a = self;
+    const eg_ridge *sum = &a->all.sum;
     double *w; /* [d, k] */
     memcpy(param, s->param, s->n_params * sizeof *param);
     if (s->n_state)
         memcpy(state, s->state, s->n_state * sizeof *state);
-    if (!a->fresh)
+    if (!a->all.fresh)
         return EG_OK;
-    EG_TRY(eg_alloc((size_t)(a->sum.d * a->sum.k), sizeof *w, &w));
-    eg_status solved = eg_ridge_solve(&a->sum, a->is.gamma, w);
+    EG_TRY(eg_alloc((size_t)(sum->d * sum->k), sizeof *w, &w));
+    eg_status solved = eg_ridge_solve(sum, a->is.gamma, w);
     if (solved == EG_OK)
-        afcl_write(a, s, w, param);
+        afcl_write(sum, s, w, param);
     free(w);
-    a->fresh = false;
+    a->all.fresh = false;
     EG_TRY(eg_server_note(s, "afcl.solved", solved == EG_OK));
     return solved == EG_EINVAL ? EG_OK : solved;
 }
 
-static eg_status afcl_put(const afcl_server *a, const eg_server *s, eg_bundle *to)
-{
-    EG_TRY(eg_ridge_put(&a->sum, "afcl", true, to));
-    EG_TRY(eg_bundle_scalar(to, "afcl.fresh", a->fresh));
-    return eg_bundle_add_flat(to, afcl_heard, a->heard,
-                              (size_t)eg_scenario_n_clients(s->scenario));
-}
-
 static eg_status afcl_save(void *self, eg_server *s)
 {
-    eg_bundle *record;
-    EG_TRY(eg_bundle_new(&record));
-    EG_TRY(eg_bundle_filled(record, afcl_put(self, s, record)));
-    return eg_server_keep(s, "afcl", record);
+    const afcl_server *a = self;
+    return eg_ridge_server_save(&a->all, s);
 }
 
 const eg_method eg_method_afcl = {
