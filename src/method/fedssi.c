@@ -30,7 +30,7 @@ typedef struct fedssi_client {
 } fedssi_client;
 
 static const eg_opt fedssi_opts[] = {
-    EG_OPT_REAL(fedssi, alpha, 1, 0, 1e9, "strength; lr * alpha * Omega must stay below 1"),
+    EG_OPT_REAL(fedssi, alpha, 0.1, 0, 1e9, "strength; lr * alpha * Omega must stay below 1"),
     EG_OPT_REAL(fedssi, lambda, 0.5, 1e-9, 1,
                 "how local the surrogate is; towards 0: the global model"),
     EG_OPT_REAL(fedssi, xi, 0.1, 1e-12, 1e6, "added to the square of how far it went"),

@@ -16,7 +16,7 @@ static const eg_method *const method = &eg_method_fedssi;
     "scenario: {kind: class-incremental, clients: 1, tasks: 3, rounds: 2}\n"                   \
     "train: {epochs: 1, batch: 30}\n"                                                          \
     "optimizer: {lr: 0.2}\n"                                                                   \
-    "fedssi: {epochs: 2, lambda: 0.25, xi: 0.01}\n"                                            \
+    "fedssi: {alpha: 1, epochs: 2, lambda: 0.25, xi: 0.01}\n"                                  \
     "runs: [{label: a, method: " method "}]\n"
 
 enum { STAGE = 30 };
