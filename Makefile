@@ -32,7 +32,7 @@ demo: build ## build engram and see forgetting happen and be cured
 
 install: ## put program, library and experiments under PREFIX, /usr/local
 	tools/setup build
-	$(call build,release)
+	$(call build,release,installed)
 	cmake --install build/release --prefix $(PREFIX) >build/install.log
 
 test: ## run every fast test, plain and under sanitizers, and tools/check

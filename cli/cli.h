@@ -18,7 +18,7 @@
 /* Rows that several verbs have. */
 // clang-format off
 #define CLI_SETTINGS(self, field, ...) \
-    CLI_TEXTS("--set", "KEY=VALUE", self, field, 64, __VA_ARGS__)
+    CLI_TEXTS("--set", "KEY=VALUE", self, field, 64, __VA_ARGS__, .offer = CLI_OFFERS_SETTINGS)
 #define CLI_DATA_DIR(self, field) \
     CLI_FOLDER("--data-dir", "DIR", self, field, \
                "where data sets are (else ENGRAM_DATA, else ~/.local/share/engram)")
@@ -42,6 +42,11 @@ int eg_cli_refused(const char *verb, eg_status s);
 /* Prints all verbs; one of them with its options, false if there is no such verb. */
 void eg_cli_print_verbs(void);
 bool eg_cli_print_verb(const char *name);
+
+/* Prints the manual page, in roff, and what shells read to complete words. */
+void cli_print_man(void);
+void cli_print_bash(void);
+void cli_print_zsh(void);
 
 /* The exit code for a run of a file that cannot be resolved, after saying why: 2 if --set or
  * --only (NULL: none) are to blame, 1 if the file is. */

@@ -28,7 +28,7 @@ static const cli_option eval_rows[] = {
                "the data set, whose test images are used", .needed = true),
     CLI_RANGES("--classes", "A,B..C", eval_call, classes, EVAL_MOST_CLASS,
                "images of these classes alone", .what = "class"),
-    CLI_SETTINGS(eval_call, settings, "an option of the data set"),
+    CLI_TEXTS("--set", "KEY=VALUE", eval_call, settings, 64, "an option of the data set"),
     CLI_SEED("--seed", "N", eval_call, seed, "of a generated data set (the run's)"),
     CLI_DATA_DIR(eval_call, data_dir),
     CLI_END,

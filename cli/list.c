@@ -92,7 +92,8 @@ typedef struct list_call {
 } list_call;
 
 static const cli_option list_rows[] = {
-    CLI_TEXT("FAMILY", NULL, list_call, family, NULL, .what = "a family"),
+    CLI_TEXT("FAMILY", NULL, list_call, family, NULL, .what = "a family",
+             .offer = CLI_OFFERS_FAMILIES),
     CLI_END,
 };
 
@@ -218,15 +219,29 @@ static int list_unknown(const char *name)
     return eg_cli_usage("help", "nothing here is called '%s'%s", name, eg_suggest_words(&near));
 }
 
+typedef enum help_form {
+    HELP_TEXT,
+    HELP_MARKDOWN,
+    HELP_MAN,
+    HELP_BASH,
+    HELP_ZSH,
+} help_form;
+
 typedef struct help_call {
     const char *name;
-    bool markdown;
+    help_form form;
 } help_call;
 
+#define HELP_FORM(word, number, text) CLI_PICK(word, help_call, form, help_form, number, text)
+
 static const cli_option help_rows[] = {
-    CLI_TEXT("NAME", NULL, help_call, name, NULL, .what = "a name"),
-    CLI_FLAG("--markdown", help_call, markdown,
-             "everything that is listed, with its options, as Markdown"),
+    CLI_TEXT("NAME", NULL, help_call, name, NULL, .what = "a name", .offer = CLI_OFFERS_NAMES),
+    HELP_FORM("--markdown", HELP_MARKDOWN,
+              "everything that is listed, with its options, as Markdown"),
+    HELP_FORM("--man", HELP_MAN, "the manual page of all verbs, as roff: engram.1"),
+    HELP_FORM("--bash", HELP_BASH,
+              "completion of words for bash: eval \"$(engram help --bash)\""),
+    HELP_FORM("--zsh", HELP_ZSH, "completion for zsh, as a file _engram in a folder of $fpath"),
     CLI_END,
 };
 
@@ -236,14 +251,18 @@ static int help_run(int argc, char **argv)
     int wrong = cli_parse(&eg_verb_help, argc, argv, &c);
     if (wrong)
         return wrong;
-    for (const cli_family *f = cli_families; c.markdown && f->family; f++)
-        list_markdown(f);
-    if (c.markdown)
-        return 0;
-    if (!c.name) {
+    if (c.form == HELP_MAN)
+        cli_print_man();
+    else if (c.form == HELP_BASH)
+        cli_print_bash();
+    else if (c.form == HELP_ZSH)
+        cli_print_zsh();
+    else if (!c.name && c.form == HELP_TEXT)
         eg_cli_print_verbs();
+    for (const cli_family *f = cli_families; c.form == HELP_MARKDOWN && f->family; f++)
+        list_markdown(f);
+    if (!c.name || c.form != HELP_TEXT)
         return 0;
-    }
     bool verb = eg_cli_print_verb(c.name), part = list_explain(c.name);
     return list_explain_key(c.name) || part || verb ? 0 : list_unknown(c.name);
 }
@@ -251,7 +270,7 @@ static int help_run(int argc, char **argv)
 const eg_verb eg_verb_help = {
     .name = "help",
     .run = help_run,
-    .usage = "[NAME | --markdown]",
+    .usage = "[NAME | --markdown | --man | --bash | --zsh]",
     .help = "explain a verb or anything that is listed",
     .options = help_rows,
 };

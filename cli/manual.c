@@ -78,6 +78,119 @@ static void manual_usage(const eg_verb *v)
     }
 }
 
+/* What the environment says to the program. */
+static const struct {
+    const char *name, *help;
+} manual_environment[] = {
+    {"ENGRAM_DATA", "the folder of data sets, unless --data-dir names another"},
+    {"ENGRAM_CACHE", "the folder of pre-trained encoders; else ~/.cache/engram"},
+    {"ENGRAM_ISA",
+     "hides better instruction sets than this one from the program and all that it "
+     "starts: plain, avx2 or avx512"},
+    {"NO_COLOR", "if it is not empty, nothing is coloured"},
+};
+
+/* A text in roff: what would be its own is escaped. */
+static void man_text(const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        printf("\\&");
+    for (; *text; text++)
+        if (*text == '\\')
+            printf("\\e");
+        else if (*text == '-')
+            printf("\\-");
+        else if (*text == '\n')
+            printf("\n.br\n");
+        else
+            putchar(*text);
+}
+
+static void man_entry(const char *name, const char *argument, const char *help)
+{
+    printf(".TP\n\\fB");
+    man_text(name);
+    printf("\\fR");
+    if (argument) {
+        printf(" \\fI");
+        man_text(argument);
+        printf("\\fR");
+    }
+    putchar('\n');
+    man_text(help);
+    putchar('\n');
+}
+
+static void man_option(void *context, const cli_option *o)
+{
+    (void)context;
+    if (o->help && o->kind == CLI_IS_TITLE) {
+        printf(".PP\n");
+        man_text(o->help);
+        putchar('\n');
+    } else if (o->help) {
+        man_entry(o->name, o->argument, o->help);
+    }
+}
+
+static void man_verb(const eg_verb *v)
+{
+    printf(".SS ");
+    man_text(v->name);
+    printf("\n");
+    man_text(v->help);
+    printf(".\n.PP\n.nf\n");
+    for (const char *line = v->usage; *line;) {
+        char call[256];
+        size_t n = strcspn(line, "\n");
+        snprintf(call, sizeof call, "%.*s", (int)n, line + strspn(line, " "));
+        if (*line == ' ')
+            printf("    ");
+        else
+            printf("\\fBengram %s\\fR ", v->name);
+        man_text(call);
+        putchar('\n');
+        line += n + (line[n] != 0);
+    }
+    printf(".fi\n");
+    if (v->details) {
+        printf(".PP\n");
+        man_text(v->details);
+        putchar('\n');
+    }
+    cli_options_walk(v->options, man_option, NULL);
+}
+
+void cli_print_man(void)
+{
+    printf(".\\\" Made by `engram help --man`.\n"
+           ".TH ENGRAM 1 \"\" \"engram %s\" \"User Commands\"\n"
+           ".SH NAME\n"
+           "engram \\- federated continual learning: many devices keep learning together\n"
+           ".SH SYNOPSIS\n"
+           ".B engram\n.I VERB\n\\&...\n"
+           ".SH DESCRIPTION\n"
+           "engram runs and compares methods of federated continual learning: many clients "
+           "learn new things together, one after the other, and the methods keep them from "
+           "forgetting. An experiment file says what is learned, by whom and how; run folders "
+           "say what came out. The same program is the server of a fleet of devices, and each "
+           "device.\n"
+           ".SH VERBS\n",
+           eg_version());
+    for (const eg_verb *const *v = eg_verbs; *v; v++)
+        man_verb(*v);
+    printf(".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < sizeof manual_environment / sizeof *manual_environment; i++)
+        man_entry(manual_environment[i].name, NULL, manual_environment[i].help);
+    printf(".SH FILES\n");
+    man_entry("runs/", NULL,
+              "run folders: config.yaml, metrics.jsonl, summary.json, model.safetensors, "
+              "report.html, checkpoint/");
+    man_entry("experiments/", NULL, "where experiment files are found by their names");
+    man_entry("~/.local/share/engram", NULL, "data sets, unless ENGRAM_DATA names a folder");
+    printf(".SH EXIT STATUS\n0 done, 1 failed (one sentence says why), 2 called wrongly.\n");
+}
+
 void eg_cli_print_verbs(void)
 {
     printf(

@@ -36,7 +36,8 @@ static eg_status model_take_input(void *field, const char *value)
 }
 
 static const cli_option model_rows[] = {
-    CLI_TEXT("NAME", NULL, model_options, name, NULL, .what = "a network", .needed = true),
+    CLI_TEXT("NAME", NULL, model_options, name, NULL, .what = "a network", .needed = true,
+             .offer = CLI_OFFERS_EXPERIMENTS),
     CLI_TAKEN("--input", "CxHxW", model_options, input, model_shape, model_take_input,
               "shape of an image (1x28x28; of a resnet 3x32x32)"),
     CLI_INT("--classes", "N", model_options, classes, 1, 9e18, "outputs (10)",

@@ -42,6 +42,17 @@ typedef enum cli_kind {
     CLI_IS_TITLE,  /* no option: a line of help above those that follow */
 } cli_kind;
 
+/* What completion offers for a value, beside files and folders, which their kinds say. */
+typedef enum cli_offer {
+    CLI_OFFERS_NOTHING,
+    CLI_OFFERS_FILES,
+    CLI_OFFERS_FOLDERS,
+    CLI_OFFERS_EXPERIMENTS, /* files, and names of those in experiments/ */
+    CLI_OFFERS_SETTINGS,    /* "train.epochs=" */
+    CLI_OFFERS_FAMILIES,
+    CLI_OFFERS_NAMES, /* all that help explains */
+} cli_offer;
+
 typedef struct cli_option {
     const char *name;     /* "--only"; "RUN": given by its place */
     const char *argument; /* what help calls the value: "LABEL"; NULL: it takes none */
@@ -53,9 +64,10 @@ typedef struct cli_option {
     const char *what;   /* in errors, what it is: "a run folder"; of numbers: "seconds" */
     bool needed;        /* its absence is an error */
     const char *with; /* goes only with this option, or with one of these jobs: "check show" */
-    const char *without;     /* excludes this option */
-    const char *words;       /* of a word, and for completion: "threads|processes" */
-    const eg_family *family; /* for completion too */
+    const char *without; /* excludes this option */
+    const char *words;   /* of a word, and for completion: "threads|processes" */
+    cli_offer offer;
+    const eg_family *family;                           /* for completion too */
     eg_status (*take)(void *field, const char *value); /* EG_EINVAL, EG_ENOENT: a wrong call */
     const struct cli_option *also;
 } cli_option;

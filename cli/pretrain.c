@@ -25,7 +25,7 @@ static bool pretrain_show(void *context, const eg_pretraining *p)
 
 static const cli_option pretrain_rows[] = {
     CLI_FILE("FILE", NULL, pretrain_call, file, NULL, .what = "an experiment file",
-             .needed = true),
+             .needed = true, .offer = CLI_OFFERS_EXPERIMENTS),
     CLI_TEXT("--only", "LABEL", pretrain_call, only,
              "of this run (the first that has pre-training)"),
     CLI_MEMBER("--probe", "DATA", pretrain_call, probe, eg_dataset_family,

@@ -15,7 +15,7 @@ typedef struct report_call {
 
 static const cli_option report_options[] = {
     CLI_TEXTS("RUN", NULL, report_call, runs, CLI_MOST_TEXTS, NULL, .what = "a run folder",
-              .needed = true),
+              .needed = true, .offer = CLI_OFFERS_FOLDERS),
     CLI_FILE("--out", "FILE.html", report_call, out,
              "where the page goes (" EG_RUN_REPORT "; of a single run: in its folder)"),
     CLI_END,

@@ -28,7 +28,7 @@ static eg_status run_take_sheets(void *field, const char *value)
 
 const cli_option runner_rows[] = {
     CLI_TEXTS("FILE", NULL, runner_options, words, RUNNER_MAX, NULL,
-              .what = "an experiment file", .needed = true),
+              .what = "an experiment file", .needed = true, .offer = CLI_OFFERS_EXPERIMENTS),
     CLI_TEXTS("--only", "LABEL", runner_options, only, RUNNER_MAX,
               "run this label of the file alone; may be repeated"),
     CLI_SETTINGS(runner_options, settings,

@@ -1,5 +1,5 @@
-# `make install PREFIX=DIR`: the program, the library with its headers, shared and
-# static, and the experiments.
+# `make install PREFIX=DIR`: the program with its manual page and completion, the library with its
+# headers, shared and static, and the experiments.
 include(GNUInstallDirs)
 file(RELATIVE_PATH EG_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so that the tree can be moved
 configure_file(cmake/engram.pc.in engram.pc @ONLY)
@@ -18,3 +18,22 @@ install(FILES ${PROJECT_BINARY_DIR}/engramConfig.cmake
 install(DIRECTORY include/engram DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/engram)
 install(FILES ${PROJECT_BINARY_DIR}/engram.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What there is to read.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# What the program says about itself.
+foreach(form man bash zsh)
+  add_custom_command(OUTPUT manual/${form} COMMAND ${CMAKE_COMMAND} -E make_directory manual
+                     COMMAND engram_cli help --${form} > manual/${form}
+                     DEPENDS engram_cli WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
+endforeach()
+add_custom_target(engram_manual ALL DEPENDS manual/man manual/bash manual/zsh)
+add_custom_target(installed DEPENDS engram_cli engram engram_shared engram_manual)
+install(FILES ${PROJECT_BINARY_DIR}/manual/man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        RENAME engram.1)
+install(FILES ${PROJECT_BINARY_DIR}/manual/bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME engram)
+install(FILES ${PROJECT_BINARY_DIR}/manual/zsh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _engram)

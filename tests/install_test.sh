@@ -10,6 +10,11 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 cmake --install "$build" --prefix "$folder/usr" >install.log
 
+for file in man/man1/engram.1 bash-completion/completions/engram zsh/site-functions/_engram \
+    doc/engram/README.md doc/engram/docs/experiment-file.md doc/engram/examples/own_method.c; do
+    [ -s "usr/share/$file" ] || { echo "$file is not installed"; exit 1; }
+done
+
 usr/bin/engram run demo --only fedavg --set scale=0.05 --quiet --out runs
 
 cat >user.c <<'C'
