@@ -48,9 +48,14 @@ void cli_print_man(void);
 void cli_print_bash(void);
 void cli_print_zsh(void);
 
+/* The file that a word names: itself, or the experiment of this name in experiments/ or where
+ * the program is installed. NULL: there is none, and the error text says where was looked. */
+enum { CLI_PATH = 600 };
+const char *cli_find_experiment(const char *word, char room[CLI_PATH]);
+
 /* The exit code for a run of a file that cannot be resolved, after saying why: 2 if --set or
  * --only (NULL: none) are to blame, 1 if the file is. */
-int eg_cli_unresolved(const char *verb, const char *file, const char *only,
+int eg_cli_unresolved(const char *verb, const char *path, const char *label,
                       const cli_texts *settings, eg_status s);
 
 /* All of --set as one text "K=V K=V"; false, after saying so: they are too long. */

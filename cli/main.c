@@ -4,7 +4,7 @@
 #include "cli.h"
 #include "ranks.h"
 
-#include <engram/experiment.h>
+#include <engram/graph.h>
 #include <engram/suggest.h>
 
 #include <errno.h>
@@ -41,20 +41,6 @@ int eg_cli_refused(const char *verb, eg_status s)
 {
     return s == EG_EINVAL || s == EG_ENOENT ? eg_cli_usage(verb, "%s", eg_error())
                                             : eg_cli_failed();
-}
-
-int eg_cli_unresolved(const char *verb, const char *file, const char *only,
-                      const cli_texts *settings, eg_status s)
-{
-    char why[1024];
-    eg_experiment *plain = NULL;
-    snprintf(why, sizeof why, "%s", eg_error());
-    bool wrong =
-        (settings->n && eg_experiment_load(file, only, 0, NULL, &plain) == EG_OK) ||
-        (only && s == EG_ENOENT && eg_experiment_load(file, NULL, 0, NULL, &plain) == EG_OK);
-    eg_experiment_free(plain);
-    eg_fail(s, "%s", why);
-    return wrong ? eg_cli_refused(verb, s) : eg_cli_failed();
 }
 
 bool eg_cli_join_sets(const char *verb, const cli_texts *settings, char out[EG_CLI_SETS])

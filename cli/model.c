@@ -4,11 +4,11 @@
 #include "cli.h"
 
 #include <engram/experiment.h>
+#include <engram/saved.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The shape of an image; zeroed: it was not given. */
 typedef struct model_shape {
@@ -107,18 +107,40 @@ static int model_by_name(const model_options *o, eg_net_spec *spec, eg_net **net
 }
 
 /* The network of an experiment file's run, made for its data or for what was given. */
-static int model_of_file(const model_options *o, const eg_net_spec *spec, eg_net **net)
+static int model_of_file(const model_options *o, const char *path, const eg_net_spec *spec,
+                         eg_net **net)
 {
     eg_experiment *e;
     bool shaped = o->input.given;
     if (shaped != (o->classes != 0))
         return eg_cli_usage("model", "of a file, --input and --classes go together");
-    eg_status s = eg_experiment_load(o->name, o->only, o->settings.n, o->settings.list, &e);
+    eg_status s = eg_experiment_load(path, o->only, o->settings.n, o->settings.list, &e);
     if (s != EG_OK)
-        return eg_cli_unresolved("model", o->name, o->only, &o->settings, s);
+        return eg_cli_unresolved("model", path, o->only, &o->settings, s);
     s = eg_experiment_net(e, o->data_dir, shaped ? spec : NULL, net);
     eg_experiment_free(e);
     return s == EG_OK ? 0 : eg_cli_failed();
+}
+
+static bool model_is_saved(const char *name)
+{
+    static const char ending[] = ".safetensors";
+    size_t n = strlen(name), end = sizeof ending - 1;
+    return n > end && strcmp(name + n - end, ending) == 0;
+}
+
+/* The network that a file of weights tells of. 0, or the exit code. */
+static int model_show_saved(const model_options *o)
+{
+    eg_saved *saved;
+    if (o->settings.n || o->only || o->load || o->save || o->classes || o->input.given)
+        return eg_cli_usage("model", "a file of weights says itself what network it is of: no "
+                                     "other option goes with it");
+    if (eg_saved_open(o->name, &saved) != EG_OK)
+        return eg_cli_failed();
+    model_print(eg_saved_net(saved));
+    eg_saved_free(saved);
+    return 0;
 }
 
 static int model_run(int argc, char **argv)
@@ -140,8 +162,11 @@ static int model_run(int argc, char **argv)
                                  : colour ? 32
                                           : 28,
                         .classes = o.classes ? o.classes : 10};
-    bool file = !eg_model_find(o.name) && access(o.name, F_OK) == 0;
-    code = file ? model_of_file(&o, &spec, &net) : model_by_name(&o, &spec, &net);
+    if (model_is_saved(o.name))
+        return model_show_saved(&o);
+    char room[CLI_PATH];
+    const char *path = eg_model_find(o.name) ? NULL : cli_find_experiment(o.name, room);
+    code = path ? model_of_file(&o, path, &spec, &net) : model_by_name(&o, &spec, &net);
     if (code)
         return code;
     if (!o.load && !o.save)
@@ -154,9 +179,10 @@ static int model_run(int argc, char **argv)
 const eg_verb eg_verb_model = {
     .name = "model",
     .run = model_run,
-    .usage = "NAME|FILE [options]",
+    .usage = "NAME|EXPERIMENT [options]\n"
+             "FILE.safetensors",
     .help = "show a network's tensors; check or write a weight file",
-    .details = "FILE is an experiment file, whose network is made for its data unless both "
-               "--input and --classes are given.",
+    .details = "Of an experiment the network is made for its data, unless both --input and "
+               "--classes are given. A file of weights says itself what network it is of.",
     .options = model_rows,
 };

@@ -102,9 +102,12 @@ static int pretrain_run(int argc, char **argv)
 {
     pretrain_call c = {0};
     eg_experiment *e = NULL;
+    char room[CLI_PATH];
     int code = cli_parse(&eg_verb_pretrain, argc, argv, &c);
     if (code)
         return code;
+    if (!(c.file = cli_find_experiment(c.file, room)))
+        return eg_cli_failed();
     eg_status s = pretrain_resolve(&c, &e);
     if (s != EG_OK) {
         eg_experiment_free(e);
@@ -120,7 +123,7 @@ static int pretrain_run(int argc, char **argv)
 const eg_verb eg_verb_pretrain = {
     .name = "pretrain",
     .run = pretrain_run,
-    .usage = "FILE [options]",
+    .usage = "FILE|NAME [options]",
     .help = "have a file's network learn from fractals, which its runs start from",
     .details = "The encoder is kept in ENGRAM_CACHE, else ~/.cache/engram, where runs find it; "
                "one that finds none makes it.",

@@ -8,12 +8,12 @@
 
 #include <engram/report.h>
 
-enum { RUNNER_MAX = 64, RUNNER_PATH = 600 };
+enum { RUNNER_MAX = 64 };
 
 /* A file or folder that was given, and what is to be run of it. */
 typedef struct runner_source {
     const char *path;
-    char found[RUNNER_PATH]; /* the path, if it was given by name */
+    char found[CLI_PATH]; /* the path, if it was given by name */
     /* Read by runner_check. */
     eg_experiment_file *file; /* NULL: a run folder */
     eg_experiment **runs;     /* [n_runs] */

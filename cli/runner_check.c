@@ -6,7 +6,6 @@
 #include "runner.h"
 
 #include <engram/log.h>
-#include <engram/suggest.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,20 +73,6 @@ static int check_run(const runner_options *o, runner_source *source, eg_experime
     return check_is_new(o, source->path, e) == EG_OK ? 0 : eg_cli_failed();
 }
 
-/* A run cannot be resolved. What fails with --set alone is a wrong call. */
-static int check_refused(const runner_options *o, const runner_source *source,
-                         const char *label, eg_status s)
-{
-    char why[1024];
-    eg_experiments plain = {0};
-    snprintf(why, sizeof why, "%s", eg_error());
-    bool wrong = o->settings.n &&
-                 eg_experiment_file_sweep(source->file, label, 0, NULL, &plain) == EG_OK;
-    eg_experiments_free(&plain);
-    eg_fail(s, "%s", why);
-    return wrong ? eg_cli_refused(o->verb, s) : eg_cli_failed();
-}
-
 /* Resolves all runs of a label, which are one unless a setting has several values. */
 static int check_label(const runner_options *o, runner_source *source, const char *label,
                        bool *found)
@@ -96,7 +81,7 @@ static int check_label(const runner_options *o, runner_source *source, const cha
     eg_status s =
         eg_experiment_file_sweep(source->file, label, o->settings.n, o->settings.list, &runs);
     if (s != EG_OK)
-        return check_refused(o, source, label, s);
+        return eg_cli_unresolved(o->verb, source->path, label, &o->settings, s);
     int code = 0;
     for (size_t i = 0; i < runs.n && code == 0; i++)
         if (check_wants(o, eg_experiment_label(runs.list[i]), label, found)) {
@@ -137,24 +122,17 @@ static int check_folder(const runner_options *o, runner_source *source)
     return 0;
 }
 
-/* Says that no file has this run, and which runs there are. */
+/* Says that no file has this run; of a single file, which runs there are. */
 static int check_no_run(const runner_options *o, const char *label)
 {
-    char labels[600] = "";
-    eg_suggestion near = eg_suggest(label);
-    size_t n = 0;
-    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
-        const char *there;
-        for (size_t i = 0; s->file && (there = eg_experiment_file_label(s->file, i)); i++) {
-            eg_suggest_offer(&near, there);
-            if (n < sizeof labels)
-                n += (size_t)snprintf(labels + n, sizeof labels - n, "%s%s", n ? ", " : "",
-                                      there);
-        }
-    }
-    return eg_cli_usage(o->verb, "there is no run '%s'%s in %s; there are %s", label,
-                        eg_suggest_words(&near),
-                        o->n_sources == 1 ? o->sources[0].path : "any of the files", labels);
+    eg_experiment *none = NULL;
+    if (o->n_sources > 1)
+        return eg_cli_usage(o->verb, "there is no run '%s' in any of the files", label);
+    eg_status s = eg_experiment_file_resolve(o->sources[0].file, label, 0, NULL, &none);
+    eg_experiment_free(none);
+    return s == EG_OK ? eg_cli_usage(o->verb, "%s: there is no run '%s' in the sweep",
+                                     o->sources[0].path, label)
+                      : eg_cli_refused(o->verb, s);
 }
 
 /* Whether some run that will be there has a part; folders are read later. */

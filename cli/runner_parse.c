@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* "none", "task", or a number of rounds. */
 static eg_status run_take_sheets(void *field, const char *value)
@@ -73,45 +72,6 @@ const cli_option runner_resume_rows[] = {
     CLI_END,
 };
 
-/* "<prefix>/share/engram/experiments" of a program in "<prefix>/bin"; "" if it is not known. */
-static void run_shared_folder(char out[RUNNER_PATH])
-{
-    static const char share[] = "/share/engram/experiments";
-    ssize_t n = readlink("/proc/self/exe", out, RUNNER_PATH - sizeof share - 1);
-    out[n > 0 ? n : 0] = 0;
-    for (int up = 0; up < 2 && *out; up++) {
-        char *slash = strrchr(out, '/');
-        if (slash)
-            *slash = 0;
-    }
-    if (*out)
-        memcpy(out + strlen(out), share, sizeof share);
-}
-
-/* What is no file may be the name of an experiment: here, or where the program is installed. */
-static int run_find(runner_source *source)
-{
-    const char *word = source->path;
-    char shared[RUNNER_PATH], *path = source->found;
-    if (access(word, F_OK) == 0)
-        return 0;
-    run_shared_folder(shared);
-    const char *const folders[] = {"experiments", shared};
-    size_t length = strlen(word);
-    bool whole = length > 5 && strcmp(word + length - 5, ".yaml") == 0;
-    const char *ending = whole ? "" : ".yaml";
-    for (int k = 0; k < 2; k++) {
-        int n = snprintf(path, RUNNER_PATH, "%s/%s%s", folders[k], word, ending);
-        if (*folders[k] && n > 0 && n < RUNNER_PATH && access(path, F_OK) == 0) {
-            source->path = path;
-            return 0;
-        }
-    }
-    eg_fail(EG_ENOENT, "there is no '%s': no such file, nor %s%s in experiments or in %s", word,
-            word, ending, *shared ? shared : "the program's folder");
-    return eg_cli_failed();
-}
-
 /* The seed of a call that names none. */
 static int run_add_seed(runner_options *o)
 {
@@ -139,8 +99,9 @@ int runner_parse(const eg_verb *verb, int argc, char **argv, runner_options *o)
                             o->jobs > 1 ? "--jobs" : "another transport than mpi");
     code = run_add_seed(o);
     for (; o->n_sources < o->words.n && code == 0; o->n_sources++) {
-        o->sources[o->n_sources].path = o->words.list[o->n_sources];
-        code = run_find(&o->sources[o->n_sources]);
+        runner_source *source = &o->sources[o->n_sources];
+        source->path = cli_find_experiment(o->words.list[o->n_sources], source->found);
+        code = source->path ? 0 : eg_cli_failed();
     }
     return code;
 }

@@ -232,14 +232,18 @@ static const cli_option scenario_rows[] = {
 static int scenario_verb(int argc, char **argv)
 {
     scenario_options o = {0};
+    char room[CLI_PATH];
     int wrong = cli_parse(&eg_verb_scenario, argc, argv, &o);
-    return wrong ? wrong : scenario_run(&o);
+    if (wrong)
+        return wrong;
+    o.file = cli_find_experiment(o.file, room);
+    return o.file ? scenario_run(&o) : eg_cli_failed();
 }
 
 const eg_verb eg_verb_scenario = {
     .name = "scenario",
     .run = scenario_verb,
-    .usage = "check|show|digest FILE [options]",
+    .usage = "check|show|digest FILE|NAME [options]",
     .help = "prove, show or fingerprint who sees what when",
     .details =
         "FILE describes a scenario alone or is an experiment, whose settings then apply.",

@@ -76,7 +76,7 @@ says 2 "one of these is needed: check, show, digest"
 says 2 "a file is needed" check
 says 2 "'x' is no seed" check $files/fedspace-100.yaml --seed x
 says 2 "--out belongs to show" check $files/fedspace-100.yaml --out x.svg
-says 1 "No such file" check /nowhere.yaml
+says 1 "there is no file" check /nowhere.yaml
 printf 'data: mnist\nscenario: {kind: realtime, clientz: 3}\n' >"$work/bad.yaml"
 says 1 "bad.yaml:2:37: scenario 'realtime' has no option 'clientz'" check "$work/bad.yaml"
 printf 'data: mnist\nscenario:\n  kind: realtime\n  clients: 0\n' >"$work/bad.yaml"

@@ -22,3 +22,18 @@ engram model net.yaml --input 1x28x28 --classes 10 | tail -n 1
 engram model net.yaml --only mlp | tail -n 1
 engram model net.yaml --set 'model.layers=[flatten, tanh]' | tail -n 1
 engram model layers --set 'layers=[conv 8 k3, relu, flatten] init=he' --set head-init=torch | tail -n 1
+echo "# an experiment by its name, and a file of weights that says itself what it is"
+mkdir experiments
+cat >experiments/small.yaml <<'YAML'
+name: small
+data: {name: blobs, train: 80, test: 16, classes: 4}
+model: {name: mlp, depth: 0}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+runs: [{label: avg, method: fedavg}]
+YAML
+engram model small | tail -n 1
+engram model mlp --set depth=1 --save saved.safetensors
+engram model saved.safetensors | tail -n 1
+fails 2 engram model saved.safetensors --classes 3
+fails 1 engram run smal | sed 's/in [^ ]*$/in SHARE/'
+engram scenario digest small | cut -d' ' -f2

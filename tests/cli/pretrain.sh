@@ -42,7 +42,7 @@ fails 2 engram pretrain
 fails 2 engram pretrain small.yaml --prob glyphs
 fails 2 engram pretrain small.yaml --probe glyph
 fails 2 engram pretrain small.yaml --probe
-fails 1 engram pretrain missing.yaml
+fails 1 engram pretrain missing.yaml | sed 's/in [^ ]*$/in SHARE/'
 fails 1 engram pretrain small.yaml --only plain
 fails 2 engram pretrain small.yaml --only av
 fails 2 engram pretrain small.yaml --set pretrain.epoch=3

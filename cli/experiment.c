@@ -1,0 +1,104 @@
+/* experiment.c - where a call's experiment is, and whose fault it is that it cannot be read.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli.h"
+
+#include <engram/experiment.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char experiment_ending[] = ".yaml";
+
+/* "<prefix>/share/engram/experiments" of a program in "<prefix>/bin"; "" if it is not known. */
+static void experiment_shared_folder(char out[CLI_PATH])
+{
+    static const char share[] = "/share/engram/experiments";
+    ssize_t n = readlink("/proc/self/exe", out, CLI_PATH - sizeof share - 1);
+    out[n > 0 ? n : 0] = 0;
+    for (int up = 0; up < 2 && *out; up++) {
+        char *slash = strrchr(out, '/');
+        if (slash)
+            *slash = 0;
+    }
+    if (*out)
+        memcpy(out + strlen(out), share, sizeof share);
+}
+
+static bool experiment_is_whole(const char *word)
+{
+    size_t n = strlen(word), ending = strlen(experiment_ending);
+    return n > ending && strcmp(word + n - ending, experiment_ending) == 0;
+}
+
+/* Offers every name "demo" of a folder's file "demo.yaml". */
+static void experiment_offer(const char *folder, eg_suggestion *near)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char name[256];
+        snprintf(name, sizeof name, "%s", e->d_name);
+        if (!experiment_is_whole(name))
+            continue;
+        name[strlen(name) - strlen(experiment_ending)] = 0;
+        eg_suggest_offer(near, name);
+    }
+    if (d)
+        closedir(d);
+}
+
+const char *cli_find_experiment(const char *word, char room[CLI_PATH])
+{
+    char shared[CLI_PATH];
+    if (access(word, F_OK) == 0)
+        return word;
+    if (*word == '/' || *word == '.') {
+        eg_fail(EG_ENOENT, "there is no file '%s'", word);
+        return NULL;
+    }
+    experiment_shared_folder(shared);
+    const char *const folders[] = {"experiments", shared};
+    const char *ending = experiment_is_whole(word) ? "" : experiment_ending;
+    eg_suggestion near = eg_suggest(word);
+    for (int k = 0; k < 2; k++) {
+        int n = snprintf(room, CLI_PATH, "%s/%s%s", folders[k], word, ending);
+        if (*folders[k] && n > 0 && n < CLI_PATH && access(room, F_OK) == 0)
+            return room;
+        experiment_offer(folders[k], &near);
+    }
+    eg_fail(EG_ENOENT, "there is no '%s'%s: no such file, nor %s%s in experiments or in %s",
+            word, eg_suggest_words(&near), word, ending,
+            *shared ? shared : "the program's folder");
+    return NULL;
+}
+
+static bool experiment_has_label(const eg_experiment_file *f, const char *label)
+{
+    const char *there;
+    for (size_t i = 0; (there = eg_experiment_file_label(f, i)); i++)
+        if (strcmp(there, label) == 0)
+            return true;
+    return false;
+}
+
+int eg_cli_unresolved(const char *verb, const char *path, const char *label,
+                      const cli_texts *settings, eg_status s)
+{
+    char why[1024];
+    eg_experiment_file *file = NULL;
+    eg_experiments plain = {0};
+    bool wrong = false;
+    snprintf(why, sizeof why, "%s", eg_error());
+    if (eg_experiment_file_open(path, &file) == EG_OK) {
+        bool unknown = label && !experiment_has_label(file, label);
+        const char *of = label && !unknown ? label : eg_experiment_file_label(file, 0);
+        wrong = (unknown && s == EG_ENOENT) ||
+                (settings->n && eg_experiment_file_sweep(file, of, 0, NULL, &plain) == EG_OK);
+    }
+    eg_experiments_free(&plain);
+    eg_experiment_file_free(file);
+    eg_fail(s, "%s", why);
+    return wrong ? eg_cli_refused(verb, s) : eg_cli_failed();
+}
