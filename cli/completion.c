@@ -132,7 +132,7 @@ static void bash_verb(const eg_verb *v)
     bool jobs = false;
     cli_options_walk(v->options, bash_find_job, &jobs);
     printf("    %s)\n        options=\"", v->name);
-    cli_options_walk(v->options, bash_option, NULL);
+    cli_verb_walk(v, bash_option, NULL);
     printf("\" words=\"");
     cli_options_walk(v->options, completion_job, NULL);
     printf("\" kind=words\n%s",
@@ -140,7 +140,7 @@ static void bash_verb(const eg_verb *v)
     cli_options_walk(v->options, bash_place, NULL);
     printf("%s", jobs ? "        fi\n" : "");
     printf("        case $before in\n");
-    cli_options_walk(v->options, bash_value, NULL);
+    cli_verb_walk(v, bash_value, NULL);
     printf("        *) [[ $word != -* ]] || kind=words words=$options ;;\n"
            "        esac ;;\n");
 }
@@ -255,7 +255,7 @@ void cli_print_zsh(void)
     for (const eg_verb *const *v = eg_verbs; *v; v++) {
         const eg_verb *jobs_of = *v;
         printf("    %s)\n        _arguments", (*v)->name);
-        cli_options_walk((*v)->options, zsh_option, &jobs_of);
+        cli_verb_walk(*v, zsh_option, &jobs_of);
         printf(" ;;\n");
     }
     printf("    esac\n}\n\n_engram \"$@\"\n");

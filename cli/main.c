@@ -5,6 +5,7 @@
 #include "ranks.h"
 
 #include <engram/graph.h>
+#include <engram/plugin.h>
 #include <engram/suggest.h>
 
 #include <errno.h>
@@ -97,6 +98,24 @@ static bool main_asks_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* Plugins come before every other word, since what they bring may be named in any. */
+static bool main_load_plugins(int argc, char **argv)
+{
+    static const char option[] = "--plugin";
+    size_t n = sizeof option - 1;
+    if (eg_plugin_load_all(getenv("ENGRAM_PLUGINS")) != EG_OK)
+        return false;
+    for (int i = 1; i < argc; i++) {
+        bool here = strncmp(argv[i], option, n) == 0;
+        const char *path = here && argv[i][n] == '='             ? argv[i] + n + 1
+                           : here && !argv[i][n] && i + 1 < argc ? argv[i + 1]
+                                                                 : NULL;
+        if (path && eg_plugin_load(path) != EG_OK)
+            return false;
+    }
+    return true;
+}
+
 static int main_run(int argc, char **argv)
 {
     if (argc < 2) {
@@ -109,6 +128,8 @@ static int main_run(int argc, char **argv)
         return 0;
     }
     const char *name = main_asks_help(argv[1]) ? "help" : argv[1];
+    if (!main_load_plugins(argc, argv))
+        return eg_cli_failed();
     for (int i = 2; i < argc; i++)
         if (main_asks_help(argv[i]) && eg_cli_print_verb(name))
             return 0;

@@ -87,6 +87,7 @@ static const struct {
     {"ENGRAM_ISA",
      "hides better instruction sets than this one from the program and all that it "
      "starts: plain, avx2 or avx512"},
+    {"ENGRAM_PLUGINS", "plugins that every call loads, with colons between"},
     {"NO_COLOR", "if it is not empty, nothing is coloured"},
 };
 
@@ -179,6 +180,8 @@ void cli_print_man(void)
            eg_version());
     for (const eg_verb *const *v = eg_verbs; *v; v++)
         man_verb(*v);
+    printf(".SH OPTIONS OF EVERY VERB\n");
+    cli_options_walk(cli_common_rows, man_option, NULL);
     printf(".SH ENVIRONMENT\n");
     for (size_t i = 0; i < sizeof manual_environment / sizeof *manual_environment; i++)
         man_entry(manual_environment[i].name, NULL, manual_environment[i].help);
@@ -215,6 +218,6 @@ bool eg_cli_print_verb(const char *name)
         manual_wrap(v->details, 0, 0);
     }
     bool begun = false;
-    cli_options_walk(v->options, manual_option, &begun);
+    cli_verb_walk(v, manual_option, &begun);
     return true;
 }

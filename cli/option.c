@@ -4,6 +4,8 @@
 #include "option.h"
 #include "cli.h"
 
+#include <engram/plugin.h>
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,6 +34,31 @@ void cli_options_walk(const cli_option *rows, void (*each)(void *context, const 
             cli_options_walk(o->also, each, context);
         else
             each(context, o);
+}
+
+static eg_status option_take_plugin(void *unused, const char *value)
+{
+    (void)unused;
+    return eg_plugin_load(value); /* main has loaded it already, before any other word */
+}
+
+const cli_option cli_common_rows[] = {
+    {.name = "--plugin",
+     .argument = "FILE.so",
+     .kind = CLI_IS_TAKEN,
+     .take = option_take_plugin,
+     .offer = CLI_OFFERS_FILES,
+     .help =
+         "methods, data sets, networks and the like from outside; may be repeated; those of "
+         "ENGRAM_PLUGINS come first"},
+    CLI_END,
+};
+
+void cli_verb_walk(const eg_verb *verb, void (*each)(void *context, const cli_option *o),
+                   void *context)
+{
+    cli_options_walk(verb->options, each, context);
+    cli_options_walk(cli_common_rows, each, context);
 }
 
 static void option_gather(void *context, const cli_option *o)
@@ -262,7 +289,7 @@ static int option_unknown(const option_call *c, const char *word)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     for (const eg_verb *const *v = eg_verbs; *v; v++) {
         option_call other = {.verb = *v};
-        cli_options_walk((*v)->options, option_gather, &other);
+        cli_verb_walk(*v, option_gather, &other);
         if (option_find(&other, name, strlen(name)) != SIZE_MAX)
             return eg_cli_usage(c->verb->name,
                                 "there is no option '%s', but 'engram %s' has it", name,
@@ -382,7 +409,7 @@ int cli_parse(const eg_verb *verb, int argc, char **argv, void *self)
 {
     option_call c = {.verb = verb, .self = self};
     bool plain = false; /* what follows are no options */
-    cli_options_walk(verb->options, option_gather, &c);
+    cli_verb_walk(verb, option_gather, &c);
     for (int i = 1; i < argc; i++) {
         bool named = !plain && argv[i][0] == '-' && argv[i][1];
         int code = 0;

@@ -146,7 +146,13 @@ const eg_verb *cli_verb(const char *name);
  * or the exit code after saying what is wrong. */
 int cli_parse(const eg_verb *verb, int argc, char **argv, void *self);
 
-/* Calls `each` for every row, also for those of tables within the table. */
+/* The rows that every verb has beside its own. */
+extern const cli_option cli_common_rows[];
+
+/* Calls `each` for every row of a verb and for the common ones; of a table, also for those of
+ * tables within it. */
+void cli_verb_walk(const eg_verb *verb, void (*each)(void *context, const cli_option *o),
+                   void *context);
 void cli_options_walk(const cli_option *rows, void (*each)(void *context, const cli_option *o),
                       void *context);
 

@@ -64,11 +64,29 @@ target_include_directories(engram_shared INTERFACE include)
 target_link_libraries(engram_shared PRIVATE PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C
                       dnnl m)
 
+# What `engram new` writes stands in the program, as bytes.
+file(GLOB skeletons CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/skeleton/*)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${skeletons})
+set(bytes "")
+foreach(file IN LISTS skeletons)
+  get_filename_component(name ${file} NAME)
+  file(READ ${file} text HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," text "${text}")
+  string(APPEND bytes "{\"${name}\", (const char[]){${text}0}},\n")
+endforeach()
+file(CONFIGURE OUTPUT skeleton/skeletons.inc CONTENT "${bytes}" @ONLY)
+
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
 add_executable(engram_cli ${sources})
 set_target_properties(engram_cli PROPERTIES OUTPUT_NAME engram)
+target_include_directories(engram_cli PRIVATE ${PROJECT_BINARY_DIR}/skeleton)
 target_compile_definitions(engram_cli PRIVATE ENGRAM_TOOLS="${PROJECT_SOURCE_DIR}/tools")
-target_link_libraries(engram_cli PRIVATE engram)
+target_link_libraries(engram_cli PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,engram>)
+set_target_properties(engram_cli PROPERTIES ENABLE_EXPORTS ON) # plugins find the library in it
+file(STRINGS include/engram/plugin.h plugin_version REGEX "EG_PLUGIN_VERSION \"")
+if(NOT plugin_version MATCHES "\"${PROJECT_VERSION_MAJOR}[.]${PROJECT_VERSION_MINOR}\"")
+  message(FATAL_ERROR "engram/plugin.h is of another version: ${plugin_version}")
+endif()
 
 # The module that speaks MPI, where Open MPI is installed. The program opens it when mpirun has
 # started it, and links nothing of it.

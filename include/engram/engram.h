@@ -31,6 +31,7 @@
 #include <engram/gallery.h>
 #include <engram/generator.h>
 #include <engram/graph.h>
+#include <engram/layers.h>
 #include <engram/learner.h>
 #include <engram/log.h>
 #include <engram/memory.h>
@@ -42,6 +43,7 @@
 #include <engram/opt.h>
 #include <engram/optim.h>
 #include <engram/params.h>
+#include <engram/plugin.h>
 #include <engram/pretrain.h>
 #include <engram/program.h>
 #include <engram/report.h>

@@ -21,7 +21,9 @@ const eg_generator_kind *const eg_generator_kinds[] = {
 #undef X
     NULL,
 };
-const eg_family eg_generator_family = {"generators", "generator", eg_generator_kinds, NULL};
+static eg_added generator_added;
+const eg_family eg_generator_family = {"generators", "generator", eg_generator_kinds,
+                                       &generator_added};
 
 const eg_generator_kind *eg_generator_find(const char *word)
 {

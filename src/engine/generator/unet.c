@@ -3,7 +3,7 @@
  */
 #include "engine/generator/unet.h"
 
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #include <math.h>
 #include <stdio.h>

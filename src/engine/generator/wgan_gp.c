@@ -7,7 +7,7 @@
  * the others were not tried.
  */
 #include "engine/generator/stream.h"
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #include <math.h>
 #include <stdio.h>

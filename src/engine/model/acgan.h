@@ -4,7 +4,7 @@
 #ifndef EG_ACGAN_MODEL_H
 #define EG_ACGAN_MODEL_H
 
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #define EG_ACGAN_FORMS "mnist|cifar"
 typedef enum eg_acgan_form { EG_ACGAN_MNIST, EG_ACGAN_CIFAR } eg_acgan_form;

@@ -2,7 +2,7 @@
  * (McMahan et al., 2017): 1,663,370 parameters for 1x28x28 and ten classes.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 typedef struct cnn {
     int64_t width, hidden;

@@ -1,7 +1,7 @@
 /* cnn_small.c - the small network of Fed-A-GEM's MNIST experiments: 21,840 parameters.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 typedef struct cnn_small {
     int64_t width, hidden;

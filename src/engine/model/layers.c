@@ -1,7 +1,7 @@
 /* layers.c - linear layers, convolutions and norms with their tensors.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #include "engine/graph/graph.h"
 

@@ -5,9 +5,9 @@
  * behind them: "0.weight", and within a residual, an nn.Sequential too, "4.0.weight". Every
  * layer looks at its input's shape before it records anything, so that an error tells both.
  */
-#include "engine/model/layers.h"
 #include "engine/model/layers_text.h"
 #include "engine/op/op.h"
+#include <engram/layers.h>
 
 #include <stdio.h>
 

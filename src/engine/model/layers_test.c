@@ -8,7 +8,7 @@
 #include "against_double.h"
 #include "isa.h"
 
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 static const eg_param_info *find(const eg_params *p, const char *name)
 {

@@ -1,7 +1,7 @@
 /* mlp.c - multi-layer perceptron: depth times (linear, relu), then a linear head.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  */
 #include "engine/model/net.h"
 #include "engine/graph/graph.h"
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ const eg_model *const eg_models[] = {
 #undef X
     NULL,
 };
-const eg_family eg_model_family = {"models", "model", eg_models, NULL};
+static eg_added net_added;
+const eg_family eg_model_family = {"models", "model", eg_models, &net_added};
 
 const eg_model *eg_model_find(const char *word)
 {

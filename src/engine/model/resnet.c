@@ -4,7 +4,7 @@
 #include "engine/model/resnet.h"
 
 #include "engine/graph/graph.h"
-#include "engine/model/layers.h"
+#include <engram/layers.h>
 
 #include <stdio.h>
 

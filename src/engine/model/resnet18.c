@@ -1,8 +1,8 @@
 /* resnet18.c - ResNet-18 (He et al., 2016) for 32x32 images, widths 64 to 512.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "engine/model/layers.h"
 #include "engine/model/resnet.h"
+#include <engram/layers.h>
 
 static eg_node *resnet18_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {

@@ -2,8 +2,8 @@
  * parameters for three channels and ten classes.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "engine/model/layers.h"
 #include "engine/model/resnet.h"
+#include <engram/layers.h>
 
 static eg_node *resnet18_thin_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {

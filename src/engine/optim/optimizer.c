@@ -18,7 +18,8 @@ const eg_optim *const eg_optims[] = {
 #undef X
     NULL,
 };
-const eg_family eg_optim_family = {"optimisers", "optimiser", eg_optims, NULL};
+static eg_added optimizer_added;
+const eg_family eg_optim_family = {"optimisers", "optimiser", eg_optims, &optimizer_added};
 
 const eg_optim *eg_optim_find(const char *word)
 {

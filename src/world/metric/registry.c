@@ -19,7 +19,8 @@ const eg_metric *const eg_metrics[] = {
     NULL,
 };
 // clang-format on
-const eg_family eg_metric_family = {"metrics", "metric", eg_metrics, NULL};
+static eg_added registry_added;
+const eg_family eg_metric_family = {"metrics", "metric", eg_metrics, &registry_added};
 
 const eg_metric *eg_metric_find(const char *word)
 {

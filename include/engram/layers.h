@@ -1,4 +1,4 @@
-/* layers.h - layers with their tensors: what models are written with.
+/* engram/layers.h - layers with their tensors: what models are written with.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A layer named "conv1" has tensors "conv1.weight" and "conv1.bias", as in PyTorch, with
@@ -11,6 +11,11 @@
 
 #include <engram/model.h>
 #include <engram/op.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* First values of weights; but for PyTorch's, biases begin as 0. */
 typedef enum eg_first {
@@ -72,5 +77,10 @@ eg_node *eg_group_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_nod
 
 /* [n, ...] -> [n, everything else]. */
 eg_node *eg_flatten(eg_graph *g, eg_node *x);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
 
 #endif
