@@ -26,7 +26,7 @@ set(long_first fed_test bits_test pairs_test cli_test winograd_test winograd_tes
 # Labels a test by the words in its name, or as it is told.
 function(eg_label name)
   set(labels fast)
-  set(timeout 300)
+  set(timeout 900)
   if(name MATCHES "_slow_" OR "slow" IN_LIST ARGN)
     set(labels slow)
     set(timeout 1800)
