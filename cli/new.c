@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 
 typedef struct new_call {
-    const char *job, *name, *out;
+    const char *job, *word, *out;
+    char name[EG_NAME_SIZE]; /* the word as C has it */
 } new_call;
 
 static const cli_option new_rows[] = {
@@ -17,7 +18,7 @@ static const cli_option new_rows[] = {
     CLI_JOB("data", new_call, job, "a data set"),
     CLI_JOB("model", new_call, job, "a network"),
     CLI_JOB("metric", new_call, job, "a function of a run's accuracies"),
-    CLI_TEXT("NAME", NULL, new_call, name, NULL, .what = "a name", .needed = true),
+    CLI_TEXT("NAME", NULL, new_call, word, NULL, .what = "a name", .needed = true),
     CLI_TITLE("Options:"),
     CLI_FOLDER("--out", "DIR", new_call, out, "the folder to make (NAME)"),
     CLI_END,
@@ -73,11 +74,15 @@ static int new_run(int argc, char **argv)
     int wrong = cli_parse(&eg_verb_new, argc, argv, &c);
     if (wrong)
         return wrong;
-    size_t n = strspn(c.name, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (c.name[n] || n >= EG_NAME_SIZE || (*c.name >= '0' && *c.name <= '9'))
-        return eg_cli_usage("new", "'%s' is no name of up to %d letters a-z, digits and _",
-                            c.name, EG_NAME_SIZE - 1);
-    c.out = c.out ? c.out : c.name;
+    size_t n = strspn(c.word, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    if (n == 0 || c.word[n] || n >= EG_NAME_SIZE || strchr("-0123456789", *c.word))
+        return eg_cli_usage("new", "'%s' is no name of up to %d letters a-z, digits and dashes",
+                            c.word, EG_NAME_SIZE - 1);
+    for (size_t i = 0; i < n; i++)
+        c.name[i] = c.word[i];
+    for (char *dash; (dash = strchr(c.name, '-'));)
+        *dash = '_';
+    c.out = c.out ? c.out : c.word;
     if (mkdir(c.out, 0777) != 0) {
         eg_fail(EG_EIO, "%s: the folder cannot be made: %s", c.out, strerror(errno));
         return eg_cli_failed();

@@ -61,5 +61,6 @@ says 1 "plugin taken.so: there is a method 'fedprox' already" engram list method
 says 2 "there is no verb" env ENGRAM_PLUGINS= engram nothing
 says 1 "the folder cannot be made" engram new method my_method
 says 2 "is no name" engram new method My-Method
+says 0 "dashed/dashed_name.c" engram new metric dashed-name --out dashed
 says 2 "'optimizer' is none of method, data, model, metric" engram new optimizer mine
 [ "$failures" = 0 ]
