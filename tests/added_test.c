@@ -42,6 +42,49 @@ static void test_an_added_method_has_its_name_and_options(void **state)
     assert_ok(fixture_run(text, NULL, 1, 0, path));
 }
 
+/* The remembered row is drawn by the name of the part, so only with er's numbers has another
+ * writing of it er's bits. */
+static eg_status echo_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    (void)options, (void)in;
+    out->memory = true;
+    out->replays[0] = (eg_replay){.rows = 32, .joins = true};
+    return EG_OK;
+}
+static const eg_method echo_method = {
+    .component = {"echo", "er once more", 0, NULL}, .setup = echo_setup, .draws_as = "er"};
+static const eg_method alone_method = {
+    .component = {"alone", "er with numbers of its own", 0, NULL}, .setup = echo_setup};
+
+static void echo_digest(const char *method, char digest[65])
+{
+    char text[512], path[512];
+    snprintf(text, sizeof text,
+             "name: t\n"
+             "data: {name: blobs, train: 200, test: 16, classes: 4}\n"
+             "model: {name: mlp, depth: 0}\n"
+             "scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2,\n"
+             "           partition: iid}\n"
+             "runs: [{label: a, method: %s}]\n"
+             "memory: {kind: reservoir, size: 50}\n",
+             method);
+    assert_ok(fixture_run(text, NULL, 1, 0, path));
+    runs_hash(path, digest);
+}
+
+static void test_another_writing_of_a_method_may_have_its_random_numbers(void **state)
+{
+    (void)state;
+    char er[65], echo[65], alone[65];
+    assert_ok(eg_method_add(&echo_method));
+    assert_ok(eg_method_add(&alone_method));
+    echo_digest("er", er);
+    echo_digest("echo", echo);
+    echo_digest("alone", alone);
+    assert_string_equal(er, echo);
+    assert_string_not_equal(er, alone);
+}
+
 static void refuses(eg_method m, const char *words)
 {
     assert_fails(eg_method_add(&m), EG_EINVAL, words);
@@ -161,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_a_method_with_a_sections_name_is_refused),
         cmocka_unit_test(test_a_data_set_that_cannot_be_right_is_refused),
         cmocka_unit_test(test_a_copy_of_a_table_is_its_own),
+        cmocka_unit_test(test_another_writing_of_a_method_may_have_its_random_numbers),
         cmocka_unit_test(test_a_log_says_what_the_summary_says),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);

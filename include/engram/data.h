@@ -24,6 +24,7 @@ typedef struct eg_table {
     int64_t n, channels, height, width, classes;
     uint8_t *u8;    /* [n, c, h, w], or NULL */
     float *f32;     /* [n, c, h, w], when values are not bytes; exactly one is set */
+    bool borrowed;  /* these values are another's, who keeps them: never changed, never freed */
     int32_t *y;     /* [n], in [0, classes) */
     int32_t *group; /* [n] or NULL: natural owner of each sample (FEMNIST's writer) */
     char
@@ -39,6 +40,9 @@ void eg_table_fini(eg_table *t); /* a zeroed table is fine */
 
 /* Makes out a copy of t. */
 eg_status eg_table_copy(const eg_table *t, eg_table *out);
+
+/* Before values are changed: copies those that are borrowed. */
+eg_status eg_table_own(eg_table *t);
 
 /* Values of one sample. */
 static inline size_t eg_table_sample(const eg_table *t)

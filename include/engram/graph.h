@@ -30,6 +30,10 @@ void eg_graph_free(eg_graph *g); /* NULL is fine */
 /* The graph's first error; EG_OK when there is none. */
 eg_status eg_graph_status(const eg_graph *g);
 
+/* Marks the graph as failed, for the reason in this thread's error text, as an op does that
+ * cannot be recorded: for those who record with code of their own. Returns the poison node. */
+eg_node *eg_graph_fail(eg_graph *g, eg_status code);
+
 /* Whether layers record their training form (batch statistics, dropout). True at first. */
 void eg_graph_set_training(eg_graph *g, bool training);
 bool eg_graph_training(const eg_graph *g);
@@ -78,6 +82,8 @@ eg_status eg_plan_bind(eg_plan *p, const eg_params *table, float *value, float *
  * order; borrowed, valid until the plan is freed. NULL when the name is not there. */
 float *eg_plan_input(eg_plan *p, const char *name);
 const float *eg_plan_output(const eg_plan *p, const char *name);
+/* The shape of an input or output. False when the name is not there. */
+bool eg_plan_shape(const eg_plan *p, const char *name, eg_shape *out);
 
 /* Random ops draw from the stream key at this step: a pure function of both. */
 void eg_plan_seed(eg_plan *p, const eg_rng *stream, uint64_t step);

@@ -221,7 +221,9 @@ typedef struct eg_method {
     eg_client_half client;
     eg_server_half server;
 
-    bool bound; /* an upper or lower bound, not a contender */
+    const char *draws_as; /* NULL, or the part whose random numbers it has in place of its own:
+                             another writing of that part */
+    bool bound;           /* an upper or lower bound, not a contender */
 } eg_method;
 
 extern const eg_method *const eg_methods[]; /* NULL at the end */

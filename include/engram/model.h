@@ -47,6 +47,10 @@ extern const eg_model *const eg_models[]; /* NULL at the end */
 extern const eg_family eg_model_family;
 const eg_model *eg_model_find(const char *word); /* as eg_family_find */
 
+/* Adds a network of one's own, as eg_family_add does. EG_EINVAL also if it has no features or
+ * no head. */
+eg_status eg_model_add(const eg_model *m);
+
 /* Sets every "name=value" of a text, blanks between, in options that eg_opts_init filled. A
  * value in brackets may have blanks itself: "layers=[conv 8 k3, relu] init=he". */
 eg_status eg_model_set(const eg_model *m, void *options, const char *text);

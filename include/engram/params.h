@@ -96,6 +96,10 @@ void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *stat
 /* Makes the gaps between tensors zero, in an array of values (trained) or of state. */
 void eg_params_clear_gaps(const eg_params *p, bool trained, float *values);
 
+/* Flat vectors of n floats, by the instruction set's kernels: a.b, as a double; y += a x. */
+double eg_dot(const float *a, const float *b, size_t n);
+void eg_add_scaled(float *y, float a, const float *x, size_t n);
+
 /* Safetensors with the table's names, and with notes (eg_tensors_note reads them). Loading
  * wants every tensor and no other, with its shape and finite values; EG_ESHAPE names those that
  * do not fit. Integer counters of PyTorch are ignored. Values change only when the whole file

@@ -60,6 +60,12 @@ const char *eg_parts_name(const eg_parts *p, size_t i)
     return p->at[i].method->component.name;
 }
 
+const char *eg_parts_stream(const eg_parts *p, size_t i)
+{
+    const eg_method *m = p->at[i].method;
+    return m->draws_as ? m->draws_as : m->component.name;
+}
+
 void eg_parts_names(const eg_parts *p, const char *names[EG_MAX_PARTS])
 {
     for (size_t i = 0; i < p->n; i++)

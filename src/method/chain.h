@@ -30,6 +30,8 @@ typedef struct eg_parts {
 eg_status eg_parts_add(eg_parts *p, const eg_method *m); /* EG_EINVAL: twice, or too many */
 void eg_parts_free(eg_parts *p);
 const char *eg_parts_name(const eg_parts *p, size_t i);
+/* Whose name its random numbers follow. */
+const char *eg_parts_stream(const eg_parts *p, size_t i);
 void eg_parts_names(const eg_parts *p, const char *names[EG_MAX_PARTS]);
 
 /* Calls visit for every part, in order. */

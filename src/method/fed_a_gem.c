@@ -128,7 +128,7 @@ static void fed_a_gem_refine(const fed_a_gem_client *a, float *g, size_t n, doub
     if (how == FED_A_GEM_PROJECT || how == FED_A_GEM_PROJECT_SCALE)
         eg_project_off(g, r, n, g_r, a->norm);
     else
-        eg_kernels_get()->axpy(g, 1, r, n);
+        eg_add_scaled(g, 1, r, n);
     if (how == FED_A_GEM_AVERAGE)
         fed_a_gem_scale(g, n, 0.5);
     if (keeps_length)

@@ -82,6 +82,11 @@ eg_node *eg_poison(eg_graph *g, eg_status code, const char *format, ...)
     return g->poison;
 }
 
+eg_node *eg_graph_fail(eg_graph *g, eg_status code)
+{
+    return eg_poison(g, code, "%s", eg_error());
+}
+
 bool eg_is_poison(const eg_node *x)
 {
     return x->op == &eg_op_poison;

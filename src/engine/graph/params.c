@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "engine/graph/graph.h"
+#include "engine/graph/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,4 +166,16 @@ void eg_params_clear_gaps(const eg_params *p, bool trained, float *values)
             memset(values + t->offset + t->size, 0,
                    (eg_round_up(t->size, PARAMS_ALIGN) - t->size) * sizeof *values);
     }
+}
+
+double eg_dot(const float *a, const float *b, size_t n)
+{
+    double dot;
+    eg_kernels_get()->dot(&dot, a, b, n);
+    return dot;
+}
+
+void eg_add_scaled(float *y, float a, const float *x, size_t n)
+{
+    eg_kernels_get()->axpy(y, a, x, n);
 }

@@ -92,6 +92,16 @@ const float *eg_plan_output(const eg_plan *p, const char *name)
     return NULL;
 }
 
+bool eg_plan_shape(const eg_plan *p, const char *name, eg_shape *out)
+{
+    const eg_node *x = eg_find_input(p->g, name);
+    for (size_t i = 0; !x && i < p->g->n_outputs; i++)
+        x = strcmp(p->g->outputs[i].name, name) == 0 ? p->g->outputs[i].node : NULL;
+    if (x)
+        *out = x->shape;
+    return x != NULL;
+}
+
 void eg_plan_seed(eg_plan *p, const eg_rng *stream, uint64_t step)
 {
     memcpy(p->key, stream->key, sizeof p->key);

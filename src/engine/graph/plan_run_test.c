@@ -228,6 +228,34 @@ static void test_a_table_that_is_not_bound_is_named(void **state)
     two_close(&t);
 }
 
+static void test_plan_tells_the_shapes_of_inputs_and_outputs(void **state)
+{
+    (void)state;
+    eg_graph *g;
+    eg_plan *p;
+    eg_shape shape;
+    assert_ok(eg_graph_new(&g));
+    eg_output(g, "y", eg_reshape(g, eg_input(g, "x", eg_dims(2, 3)), eg_dims(6)));
+    assert_ok(eg_compile(g, &p));
+    assert_true(eg_plan_shape(p, "x", &shape) && eg_shape_equal(shape, eg_dims(2, 3)));
+    assert_true(eg_plan_shape(p, "y", &shape) && eg_shape_equal(shape, eg_dims(6)));
+    assert_false(eg_plan_shape(p, "z", &shape));
+    eg_plan_free(p);
+    eg_graph_free(g);
+}
+
+static void test_graph_that_was_failed_says_why(void **state)
+{
+    (void)state;
+    eg_graph *g;
+    eg_plan *p;
+    assert_ok(eg_graph_new(&g));
+    eg_fail(EG_EINVAL, "of one's own: no");
+    eg_output(g, "y", eg_add(g, eg_graph_fail(g, EG_EINVAL), eg_input(g, "x", eg_dims(2))));
+    assert_fails(eg_compile(g, &p), EG_EINVAL, "of one's own: no");
+    eg_graph_free(g);
+}
+
 static void test_other_arrays_give_other_results(void **state)
 {
     (void)state;
@@ -298,6 +326,8 @@ int main(void)
         cmocka_unit_test(test_a_step_of_any_optimiser_allocates_nothing),
         cmocka_unit_test(test_cached_plans_and_sample_norms_allocate_nothing),
         cmocka_unit_test(test_a_table_that_is_not_bound_is_named),
+        cmocka_unit_test(test_plan_tells_the_shapes_of_inputs_and_outputs),
+        cmocka_unit_test(test_graph_that_was_failed_says_why),
         cmocka_unit_test(test_other_arrays_give_other_results),
         cmocka_unit_test(test_models_follow_the_arrays_they_are_bound_to),
     };

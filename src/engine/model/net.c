@@ -27,6 +27,14 @@ const eg_model *eg_model_find(const char *word)
     return (const eg_model *)eg_family_find(&eg_model_family, word);
 }
 
+eg_status eg_model_add(const eg_model *m)
+{
+    if (!m->features || !m->head)
+        return eg_fail(EG_EINVAL, "model '%s': it needs features and a head",
+                       m->component.name ? m->component.name : "");
+    return eg_family_add(&eg_model_family, &m->component);
+}
+
 struct eg_net {
     const eg_model *model;
     eg_net_spec spec;

@@ -6,18 +6,12 @@
 
 #include "engine/graph/kernel.h"
 
-/* a.b over n values. */
-static inline double eg_dot(const float *a, const float *b, size_t n)
-{
-    double dot;
-    eg_kernels_get()->dot(&dot, a, b, n);
-    return dot;
-}
+#include <engram/params.h>
 
 /* g [n] <- g - (g.r / r.r) r: what is left of g at a right angle to r [n]. r.r > 0. */
 static inline void eg_project_off(float *g, const float *r, size_t n, double g_r, double r_r)
 {
-    eg_kernels_get()->axpy(g, (float)(-g_r / r_r), r, n);
+    eg_add_scaled(g, (float)(-g_r / r_r), r, n);
 }
 
 #endif

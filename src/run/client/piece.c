@@ -27,7 +27,7 @@ static eg_status piece_do(eg_worker *w, const eg_turn *turn, eg_bundle *to)
                                      .from = turn->down,
                                      .round = turn->round,
                                      .seed = turn->seed,
-                                     .part = eg_parts_name(&w->e->parts, turn->piece.part)},
+                                     .part = eg_parts_stream(&w->e->parts, turn->piece.part)},
                          to);
 }
 

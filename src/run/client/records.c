@@ -121,7 +121,7 @@ const char *eg_client_part(const eg_client *c)
 
 static eg_part_draw records_draw(const eg_client *c, uint32_t draw)
 {
-    return (eg_part_draw){.part = eg_client_part(c),
+    return (eg_part_draw){.part = eg_parts_stream(c->worker->chain.parts, c->part),
                           .seed = c->seed,
                           .client = c->id,
                           .when = c->round,

@@ -42,6 +42,7 @@ eg_status eg_scale_table(eg_table *t, double share)
     if (share >= 1)
         return EG_OK;
     int64_t *met, kept = 0; /* met: [classes], rows so far */
+    EG_TRY(eg_table_own(t));
     EG_TRY(eg_alloc((size_t)t->classes, sizeof *met, &met));
     for (int64_t i = 0; i < t->n; i++) {
         int64_t k = met[t->y[i]]++;

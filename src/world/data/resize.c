@@ -128,9 +128,12 @@ void eg_resizer_f32(eg_resizer *r, const float *from, float *to)
 /* Puts the values of fresh in place of t's, keeping labels, groups and note. */
 static void resize_adopt(eg_table *t, eg_table *fresh)
 {
-    free(t->u8);
-    free(t->f32);
+    if (!t->borrowed) {
+        free(t->u8);
+        free(t->f32);
+    }
     free(fresh->y);
+    t->borrowed = false;
     t->u8 = fresh->u8;
     t->f32 = fresh->f32;
     t->channels = fresh->channels;

@@ -44,7 +44,7 @@ eg_status eg_table_copy(const eg_table *t, eg_table *out)
 {
     size_t n = (size_t)t->n, values = n * eg_table_sample(t);
     *out = *t;
-    out->u8 = NULL, out->f32 = NULL, out->y = NULL, out->group = NULL;
+    out->u8 = NULL, out->f32 = NULL, out->y = NULL, out->group = NULL, out->borrowed = false;
     eg_status s = eg_alloc(n, sizeof *out->y, &out->y);
     if (s == EG_OK && t->u8)
         s = eg_alloc(values, sizeof *out->u8, &out->u8);
@@ -68,10 +68,23 @@ eg_status eg_table_copy(const eg_table *t, eg_table *out)
     return EG_OK;
 }
 
+eg_status eg_table_own(eg_table *t)
+{
+    eg_table copy;
+    if (!t->borrowed)
+        return EG_OK;
+    EG_TRY(eg_table_copy(t, &copy));
+    eg_table_fini(t);
+    *t = copy;
+    return EG_OK;
+}
+
 void eg_table_fini(eg_table *t)
 {
-    free(t->u8);
-    free(t->f32);
+    if (!t->borrowed) {
+        free(t->u8);
+        free(t->f32);
+    }
     free(t->y);
     free(t->group);
     *t = (eg_table){0};

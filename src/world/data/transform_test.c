@@ -261,6 +261,29 @@ static void test_what_does_not_fit_is_refused(void **state)
     eg_table_fini(&t);
 }
 
+static void test_borrowed_values_are_neither_changed_nor_freed(void **state)
+{
+    (void)state;
+    float values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    eg_table t, copy;
+    assert_ok(eg_table_alloc_f32(&t, 2, 1, 2, 2, 1));
+    free(t.f32);
+    t.f32 = values, t.borrowed = true;
+    assert_ok(eg_table_copy(&t, &copy));
+    assert_true(copy.f32 != values && !copy.borrowed && copy.f32[7] == 8);
+    eg_table_fini(&copy);
+    copy = t;
+    assert_ok(eg_alloc(2, sizeof *copy.y, &copy.y));
+    assert_ok(eg_table_own(&copy));
+    assert_true(copy.f32 != values && !copy.borrowed);
+    copy.f32[0] = 9;
+    eg_table_fini(&copy);
+    assert_ok(eg_table_resize(&t, 1, 1));
+    assert_true(t.f32 != values && !t.borrowed && t.f32[0] == 2.5F);
+    eg_table_fini(&t);
+    assert_true(values[0] == 1);
+}
+
 static void test_resize_doubles_and_averages(void **state)
 {
     (void)state;
@@ -307,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_four_rotations_have_labels_of_their_own),
         cmocka_unit_test(test_floats_are_normalised_but_not_scaled),
         cmocka_unit_test(test_what_does_not_fit_is_refused),
+        cmocka_unit_test(test_borrowed_values_are_neither_changed_nor_freed),
         cmocka_unit_test(test_resize_doubles_and_averages),
         cmocka_unit_test(test_grey_becomes_rgb_and_back),
     };
