@@ -16,7 +16,7 @@ ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2) \
 # Freed memory stays poisoned for 16 MB, not 256: what tests touch anew takes the kernel's time.
 quick = ASAN_OPTIONS=quarantine_size_mb=16
 
-.PHONY: help build demo install test test-slow bench clean
+.PHONY: help build demo install python test test-slow bench clean
 .NOTPARALLEL:
 
 help: ## list these words
@@ -35,8 +35,13 @@ install: ## put program, library and experiments under PREFIX, /usr/local
 	$(call build,release,installed)
 	cmake --install build/release --prefix $(PREFIX) >build/install.log
 
+python: ## build the Python package, build/release/python, and run its tests
+	tools/setup build python
+	$(call build,release)
+	$(call ctest,release,fast) -R '^python_'
+
 test: ## run every fast test, plain and under sanitizers, and tools/check
-	tools/setup build check chromium mpi
+	tools/setup build check chromium mpi python
 	$(call build,release)
 	$(call build,asan)
 	$(call ctest,release,fast)
@@ -44,7 +49,7 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/check
 
 test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer and the fuzzers
-	tools/setup build check fuzz mpi slow torch
+	tools/setup build check fuzz mpi python slow torch
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)
