@@ -590,8 +590,8 @@ class Method:
         finally:
             life.alive = False
 
-    def _accept(self, server: Server, client: int, exchange: int, bundle: Any) -> None:
-        self._of_client(server, "accept", client, exchange, bundle)
+    def _accept(self, server: Server, client: int, exchange: int, bundle: Any) -> Any:
+        return self._of_client(server, "accept", client, exchange, bundle)
 
     def _collect(self, server: Server, client: int, exchange: int, bundle: Any) -> None:
         self._of_client(server, "collect", client, exchange, bundle)

@@ -119,7 +119,14 @@ static eg_status hooks_bundle(int i, void *self, const char *kind, const void *w
     hooks_half *half = hooks_open(i, self, kind, who);
     PyObject *held = half ? eg_py_hold((void *)(uintptr_t)b, "bundle", NULL) : NULL;
     PyObject *more = held ? Py_BuildValue("(LiO)", (long long)client, exchange, held) : NULL;
-    eg_status s = hooks_status(more ? hooks_call(half, hook, more) : NULL);
+    PyObject *answer = more ? hooks_call(half, hook, more) : NULL;
+    const char *refusal =
+        answer && PyUnicode_Check(answer) ? PyUnicode_AsUTF8AndSize(answer, NULL) : NULL;
+    eg_status s = refusal ? eg_fail(EG_EINVAL, "%s", refusal) : EG_OK;
+    if (!refusal)
+        s = hooks_status(answer);
+    else
+        Py_DECREF(answer);
     if (held && strcmp(hook, "_download") != 0)
         eg_py_end(held);
     Py_XDECREF(held);

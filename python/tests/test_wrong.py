@@ -177,6 +177,18 @@ def test_numbers_that_are_not_finite_leave_the_upload_out(carry_out):
     assert left_out and all(e["client"] == 0 for e in left_out)
 
 
+def test_accept_leaves_out_what_it_refuses(carry_out):
+    class Strict(eg.Method):
+        """takes nothing from client 1"""
+
+        def accept(self, server, client, got):
+            return "not from this one" if client == 1 else None
+
+    left_out = [e for e in carry_out(Strict).events() if e.get("event") == "left_out"]
+    assert len(left_out) == 4
+    assert all(e["client"] == 1 and "not from this one" in str(e) for e in left_out)
+
+
 def test_node_of_another_graph_is_refused():
     a, b = eg.Graph(), eg.Graph()
     with pytest.raises(ValueError, match="another graph"):
