@@ -276,5 +276,7 @@ const eg_verb eg_verb_bench = {
              "--generator NAME [--peer torch | --layers] [options]\n"
              "--layers | --norms | --convs | --data [options]",
     .help = "measure training and evaluation speed",
+    .details = "Work is counted as the definitions have it. Winograd's convolutions take fewer "
+               "multiplications than that, so that their share of the peak may exceed 100 %.",
     .options = bench_rows,
 };

@@ -46,8 +46,8 @@ eg_status bench_convs(int64_t batch, double seconds);
  * training step. */
 eg_status bench_norms(const char *model, int64_t batch, double seconds);
 
-/* The processor time of the fastest iteration of FedCIL's client among about two a second: the
- * steps of both networks, width 64, batch 32, with all the rows that a later task has. */
+/* The processor time of the fastest iteration of FedCIL's client among about two per second:
+ * the steps of both networks, width 64, batch 32, with all the rows that a later task has. */
 eg_status bench_iteration(double seconds, double *best);
 
 /* A program beside ours that measures the same, spoken to through pipes. */
@@ -58,7 +58,7 @@ typedef struct bench_peer {
 } bench_peer;
 
 eg_status bench_peer_open(bench_peer *p, const char *name);
-/* Samples a second of the peer for the same job. */
+/* Samples per second of the peer for the same job. */
 eg_status bench_peer_measure(bench_peer *p, const char *model, int64_t batch, bool train,
                              double seconds, double *out);
 void bench_peer_close(bench_peer *p);

@@ -51,10 +51,16 @@ static eg_status check_is_new(const runner_options *o, const char *file, const e
         char folder[512];
         EG_TRY(eg_experiment_folder(e, o->out, o->seeds.list[k], folder));
         if (access(folder, F_OK) == 0)
-            return eg_fail(EG_EINVAL,
-                           "%s: is there already; --resume finishes what was stopped and "
-                           "starts what is missing, 'engram compare %s' shows the table",
-                           folder, file);
+            return eg_run_is_finished(folder)
+                       ? eg_fail(
+                             EG_EINVAL,
+                             "%s: is there already, and finished: 'engram compare %s' shows "
+                             "it, another --seed or --out makes another run",
+                             folder, file)
+                       : eg_fail(EG_EINVAL,
+                                 "%s: is there already; --resume finishes what was stopped and "
+                                 "starts what is missing",
+                                 folder);
     }
     return EG_OK;
 }

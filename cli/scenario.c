@@ -159,7 +159,7 @@ static eg_status scenario_check(const scenario_case *c)
                p.shared, p.most);
     if (p.validation > 0)
         printf("  held out  %" PRId64 " samples, to validate with\n", p.validation);
-    printf("  a client  %" PRId64 " to %" PRId64 " samples\n", p.smallest, p.largest);
+    printf("  samples   %" PRId64 " to %" PRId64 " per client\n", p.smallest, p.largest);
     if (p.strays == 0)
         printf("  test      never trains: every sample handed out is a training sample\n");
     printf("  digest    %s\n", digest);

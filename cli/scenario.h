@@ -11,7 +11,7 @@
 /* What is drawn: for some clients and every round, the stage and whether it takes part. */
 typedef struct scenario_chart {
     const eg_scenario *s;
-    const eg_labels *labels; /* one a source */
+    const eg_labels *labels; /* one per source */
     const char *title;
     int64_t n_rounds, n_shown;
     int64_t *client;   /* [n_shown], ascending */

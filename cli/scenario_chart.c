@@ -166,7 +166,7 @@ static char chart_shade(int64_t n, int64_t most)
     return n == 0 ? ' ' : shades[(n * 9 - 1) / most];
 }
 
-/* A row a client, a column a class or task: how many samples, as shades. */
+/* One row per client, one column per class or task: how many samples, as shades. */
 static void chart_print_table(const scenario_chart *c, const char *what, const int64_t *count,
                               int64_t n)
 {

@@ -34,7 +34,7 @@ static int screen_clamp(int n, int least, int most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* Columns of a text in UTF-8: one a character. */
+/* Columns of a text in UTF-8: one per character. */
 static int screen_columns(const char *text)
 {
     int n = 0;

@@ -10,7 +10,7 @@ typedef enum screen_form {
     SCREEN_QUIET,
     SCREEN_LINES,
     SCREEN_BAR,  /* on a terminal */
-    SCREEN_JSON, /* one object a line, and nothing else */
+    SCREEN_JSON, /* one object per line, and nothing else */
 } screen_form;
 
 typedef struct screen {

@@ -74,7 +74,7 @@ eg_status eg_table_overlap(const eg_table *a, const eg_table *b, int64_t *out);
 /* How many samples have the same values as an earlier one. */
 eg_status eg_table_repeats(const eg_table *t, int64_t *out);
 
-/* Writes a contact sheet as PNG: one row a class, the first per_class samples of each. */
+/* Writes a contact sheet as PNG: one row per class, the first per_class samples of each. */
 eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path);
 
 /* Where a data set comes from. */

@@ -114,7 +114,7 @@ size_t eg_plan_bytes(const eg_plan *p); /* the arena */
 eg_status eg_isa_set(const char *name);
 const char *eg_isa_name(void);
 
-/* What one core does at most: 1e9 multiplications and additions a second, measured now. */
+/* What one core does at most: 1e9 multiplications and additions per second, measured now. */
 double eg_isa_peak_gflops(void);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define EG_RUN_CONFIG     "config.yaml"       /* the resolved experiment */
-#define EG_RUN_METRICS    "metrics.jsonl"     /* the source of truth: one event a line */
+#define EG_RUN_METRICS    "metrics.jsonl"     /* the source of truth: one event per line */
 #define EG_RUN_ROUNDS     "rounds.csv"        /* made of the events at the end */
 #define EG_RUN_ACCURACY   "accuracy.csv"      /* likewise */
 #define EG_RUN_CLASSES    "classes.csv"       /* likewise: the server's model class by class */
@@ -23,8 +23,8 @@ extern "C" {
 #define EG_RUN_MODEL      "model.safetensors" /* the server's model at the end */
 #define EG_RUN_GENERATORS "generators.safetensors" /* what its method draws with */
 #define EG_RUN_CHECKPOINT "checkpoint"             /* a folder: what a resumed run needs */
-#define EG_RUN_SHEETS     "sheets"                 /* a folder: drawings, a picture a round */
-#define EG_RUN_REPORT     "report.html"            /* the page */
+#define EG_RUN_SHEETS     "sheets"      /* a folder: drawings, one picture per round */
+#define EG_RUN_REPORT     "report.html" /* the page */
 
 enum { EG_RUN_PATH = 1024 };
 

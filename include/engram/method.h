@@ -60,7 +60,7 @@ typedef struct eg_wishes {
     unsigned offers;  /* EG_OFFERS_* bits that the scenario must offer */
     bool memory;      /* the experiment must declare a memory */
     bool logits;      /* whose rows keep the outputs they were stored with */
-    bool insert_once; /* and which is offered each sample once a stage, whatever memory.insert
+    bool insert_once; /* and which is offered each sample once per stage, whatever memory.insert
                          says */
     bool fills;       /* it fills the memory itself (eg_memory_set): the core offers it nothing;
                          one part at most */

@@ -1,4 +1,4 @@
-/* engram/scenario.h - who sees what when: a data set turned into a stream of samples a client.
+/* engram/scenario.h - who sees what when: a data set as a stream of samples per client.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A scenario gives every client a list of stages. A stage is a list of spans; a span is sample

@@ -31,7 +31,7 @@ enum { DGR_REPLAY, DGR_PICK, DGR_PAST, DGR_TRAIN }; /* its draws */
 // clang-format off
 static const eg_opt dgr_opts[] = {
     EG_OPT_REAL(dgr, share, 0.3, 0.01, 1, "of new data in the loss and in the generator's images"),
-    EG_OPT_INT(dgr, steps, 0, 0, 1e7, "critic's steps a round; 0: as many as the model has batches"),
+    EG_OPT_INT(dgr, steps, 0, 0, 1e7, "critic's steps per round; 0: as many as the model has batches"),
     EG_OPT_INT(dgr, images, 1000, 32, 1e7, "of the task that the generator sees in a round, at most"),
     EG_OPT_INT(dgr, width, 0, 0, 1024, "of the generator: channels of the largest maps; 0: by the image"),
     EG_OPT_REAL(dgr, lr, 1e-4, 0, 1, "step size of its Adams"),

@@ -57,7 +57,7 @@ static const eg_opt settings_server[] = {
 static const eg_opt settings_eval[] = {
     EG_OPT_COUNT(eg_eval_opts, every, EG_EVERY_TASK, 1e9, "full tests after each task; or a curve too, each round, or after every so many rounds",
                  "task|round"),
-    EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples a task for the curve"),
+    EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples per task for the curve"),
     EG_OPT_INT(eg_eval_opts, patience, 0, 0, 1e9, "the run ends when so many points of the curve in a row, once all tasks have come, bring no better accuracy on data.validation; 0: never"),
     EG_OPT_BOOL(eg_eval_opts, local, 0, "at task ends what each client uploads is tested too, on the client's own tasks (client_mean); where clients have models of their own, or meet a stream, these are tested in any case"),
     EG_OPT_CHOICE(eg_eval_opts, classes, 0, "answers a model may give: all; classes any client met, or the model's own client; the test task's",

@@ -13,7 +13,7 @@
 
 typedef struct evaluation {
     eg_federation *f;
-    int64_t limit;     /* test samples a task; 0: all */
+    int64_t limit;     /* test samples per task; 0: all */
     bool met;          /* on the clients' cumulative test sets */
     bool uploads;      /* what clients uploaded */
     bool each;         /* by client, else by task: of the global model */

@@ -16,7 +16,7 @@ typedef struct blobs {
 
 static const eg_opt blobs_opts[] = {
     EG_OPT_INT(blobs, classes, 10, 1, 1e6, "how many"),
-    EG_OPT_INT(blobs, dim, 16, 1, 1e6, "values a sample"),
+    EG_OPT_INT(blobs, dim, 16, 1, 1e6, "values per sample"),
     EG_OPT_INT(blobs, train, 1000, 1, 1e9, "training samples"),
     EG_OPT_INT(blobs, test, 200, 1, 1e9, "test samples"),
     EG_OPT_REAL(blobs, spread, 0.3, 0, 1e3, "standard deviation around a centre"),
