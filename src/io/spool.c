@@ -134,15 +134,22 @@ const void *eg_chunk_bytes(eg_chunk *c, size_t *n)
     return c->n ? (const void *)c->bytes : "";
 }
 
+void eg_chunk_rest(eg_chunk *c)
+{
+    if (!c->mapped)
+        return;
+    munmap(c->bytes, c->n);
+    c->bytes = NULL;
+    c->mapped = false;
+}
+
 void eg_chunk_free(eg_chunk *c)
 {
     if (!c)
         return;
     eg_spool *s = c->spool;
-    if (c->mapped)
-        munmap(c->bytes, c->n);
-    else
-        free(c->bytes);
+    eg_chunk_rest(c);
+    free(c->bytes);
     pthread_mutex_lock(&s->lock);
     if (c->filed) {
         (void)fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, c->at,

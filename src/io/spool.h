@@ -22,8 +22,10 @@ eg_status eg_chunk_new(eg_spool *s, size_t n, eg_chunk **out);
 eg_status eg_chunk_add(eg_chunk *c, const void *bytes, size_t n); /* EG_ESHAPE: too many */
 void eg_chunk_free(eg_chunk *c);                                  /* NULL is fine */
 
-/* All that came, *n bytes, to be read until the chunk is freed; NULL: it cannot be. */
+/* All that came, *n bytes, to be read until the chunk rests or is freed; NULL: it cannot be.
+ * One on disk takes no memory while it rests. */
 const void *eg_chunk_bytes(eg_chunk *c, size_t *n);
+void eg_chunk_rest(eg_chunk *c);
 
 size_t eg_spool_in_memory(eg_spool *s); /* bytes, now */
 

@@ -37,6 +37,8 @@ static void test_chunks_come_back_from_memory_and_from_disk(void **state)
         const void *back = eg_chunk_bytes(all[i], &n);
         assert_int_equal(n, BIG);
         assert_memory_equal(back, bytes, BIG);
+        eg_chunk_rest(all[i]);
+        assert_memory_equal(eg_chunk_bytes(all[i], &n), bytes, BIG);
         eg_chunk_free(all[i]);
     }
     assert_int_equal(eg_spool_in_memory(s), 0);

@@ -240,8 +240,10 @@ static void answer_settle(eg_https *h, int64_t i, eg_status s, eg_board_turn *re
             t->reply = read->reply, read->reply = (eg_reply){0};
             h->held += bytes;
         }
-        if (!stays && t->status == EG_OK) /* it is read once more when it is taken */
+        if (!stays && t->status == EG_OK) { /* it is read once more when it is taken */
+            eg_chunk_rest(x->body);
             return;
+        }
     }
     eg_chunk_free(x->body);
     x->body = NULL;
