@@ -285,6 +285,18 @@ static void http_strange(eg_http_server *s, http_call *call)
         s->how.strange(s->how.context, call->client, address, n);
 }
 
+/* Refuses a request whose body is still to come. Whoever sends one reads nothing until it is
+ * sent, and may lose an answer that is given before: one that is not long is taken and dropped.
+ */
+static enum MHD_Result http_decline(http_call *call, eg_http_answer *a)
+{
+    size_t most = call->known ? 2 * a->most : 0;
+    if (call->n_body == 0 || call->n_body > (most > HTTP_SWALLOWS ? most : HTTP_SWALLOWS))
+        return http_send(call->connection, a);
+    call->refusal = *a;
+    return MHD_YES;
+}
+
 /* The head of a request is there: says at once what can be said, or that the body may come. */
 static enum MHD_Result http_begin(eg_http_server *s, http_call *call, eg_http_request *r)
 {
@@ -296,18 +308,20 @@ static enum MHD_Result http_begin(eg_http_server *s, http_call *call, eg_http_re
                            "the length of a body is said before it comes");
     r->n_body = call->n_body;
     s->how.handle(s->how.context, r, &a);
+    call->known = a.known;
+    if (a.known)
+        eg_http_guard_prove(s->guard, call->door);
     if (a.code == MHD_HTTP_UNAUTHORIZED) {
         http_strange(s, call);
         call->refusal = a;
         return call->n_body <= HTTP_SWALLOWS ? MHD_YES : http_send(call->connection, &a);
     }
-    call->known = a.known;
-    if (a.known)
-        eg_http_guard_prove(s->guard, call->door);
+    if (!a.code && call->n_body > a.most) {
+        a.code = MHD_HTTP_CONTENT_TOO_LARGE;
+        snprintf(a.text, sizeof a.text, "this is too long");
+    }
     if (a.code)
-        return http_send(call->connection, &a);
-    if (call->n_body > a.most)
-        return http_refuse(call->connection, MHD_HTTP_CONTENT_TOO_LARGE, "this is too long");
+        return http_decline(call, &a);
     if (call->n_body > 0 && eg_chunk_new(s->how.spool, call->n_body, &call->body) != EG_OK)
         return http_refuse(call->connection, MHD_HTTP_SERVICE_UNAVAILABLE, eg_error());
     return MHD_YES;
