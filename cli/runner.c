@@ -302,6 +302,22 @@ static void run_drop_reference(const runner_options *o, const runner_folders *fo
     how->against = how->without = NULL;
 }
 
+/* The page of a comparison is named by its experiment, so that those of two can lie in one
+ * folder; that of several at once is the report. */
+static eg_status run_page(const runner_options *o, char page[EG_RUN_PATH])
+{
+    char name[EG_RUN_PATH];
+    const char *one = NULL;
+    bool many = false;
+    for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++) {
+        const char *its = s->file && s->n_runs ? eg_experiment_name(s->runs[0]) : NULL;
+        many |= its && one && strcmp(its, one) != 0;
+        one = its ? its : one;
+    }
+    snprintf(name, sizeof name, "%s.html", one ? one : "");
+    return eg_run_file(o->out, one && !many ? name : EG_RUN_REPORT, page);
+}
+
 int runner_compare(const runner_options *o, const runner_folders *folders)
 {
     size_t n, files;
@@ -320,7 +336,7 @@ int runner_compare(const runner_options *o, const runner_folders *folders)
     bool alone = folders->n == 1 && !o->reuse; /* it has a page of its own */
     if (s == EG_OK && how.form == EG_COMPARE_TEXT && files && !alone) {
         /* The table is what was asked for; a folder that cannot be written has it too. */
-        if (eg_run_file(o->out, EG_RUN_REPORT, page) == EG_OK &&
+        if (run_page(o, page) == EG_OK &&
             eg_report_write(paths, folders->n, published, n, &how, page) == EG_OK)
             printf("\n%s\n", page);
         else

@@ -25,7 +25,7 @@ cmp board/a/events.out.tfevents.0.engram boards/"$(head -1 names)"/events.out.tf
 "$engram" export "$run" --format csv --out curves.csv >/dev/null
 "$engram" export "$run" --format npz --out curves.npz >/dev/null
 cat >check.py <<'PYTHON'
-import ast, csv, json, math, struct, sys, zipfile
+import ast, csv, json, math, os, struct, sys, zipfile
 
 def crc32c(data):
     crc = 0xFFFFFFFF
@@ -87,7 +87,30 @@ for e in evals:
         want["accuracy/mean", e["round"]] = sum(e["accuracy"][:learned]) / learned
 
 first, *rest = map(fields, records(open("board/a/events.out.tfevents.0.engram", "rb").read()))
-assert first == {1: 0.0, 3: b"brain.Event:2"}, first
+assert first[3] == b"brain.Event:2", first
+assert 0 <= os.path.getmtime(run + "/metrics.jsonl") - first[1] < 600, "it began when it began"
+def session(event):
+    """What the view of hyper-parameters is told."""
+    plugin = fields(fields(fields(fields(event[5])[1])[9])[1])
+    assert plugin[1] == b"hparams", plugin
+    return fields(plugin[2])
+def every(data, field):
+    """All values of a field of bytes that comes again."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 2:
+            n, at = varint(data, at)
+            if key >> 3 == field:
+                yield data[at:at + n]
+            at += n
+        else:
+            at += 8
+start = session(rest.pop(0))[3]
+given = {p[1].decode(): fields(p[2]) for p in map(fields, every(start, 1))}
+assert given["label"] == {3: b"avg"} and given["train.batch"] == {2: 32.0}, given
+assert given["model.name"] == {3: b"mlp"} and fields(start)[5] == first[1], given
+assert fields(session(rest.pop())[4])[1] == 1, "it ended well"
 board, last = {}, (-1, -1)
 for event in rest:
     value = fields(fields(event[5])[1])

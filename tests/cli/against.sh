@@ -31,7 +31,7 @@ engram compare file.yaml other.yaml --seeds 0..2 --markdown | cut -d'|' -f1-8 | 
 echo "# what a part gains"
 engram compare other.yaml --seeds 0..2 --markdown --without er | cut -d'|' -f1-8 | no_numbers
 engram compare other.yaml --seeds 0..2 --quiet --without er >table
-grep -o "to the row without er" runs/report.html
+grep -o "to the row without er" runs/other.html
 cat >>other.yaml <<'YAML'
 - {label: avg_9, method: fedavg, overrides: {train: {batch: 9}}}
 - {label: er_9, method: [fedavg, er], overrides: {train: {batch: 9}}}

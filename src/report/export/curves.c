@@ -118,8 +118,10 @@ static eg_status curves_walk(walk *w)
 
 eg_status eg_curves_init(eg_curves *s, const eg_run *r)
 {
-    *s = (eg_curves){0};
-    eg_status status = curves_walk(&(walk){.r = r, .out = s});
+    *s = (eg_curves){.run = r};
+    eg_status status = eg_run_settings(&s->arena, r, &s->setting, &s->n_settings);
+    if (status == EG_OK)
+        status = curves_walk(&(walk){.r = r, .out = s});
     if (status != EG_OK)
         eg_curves_fini(s);
     return status;

@@ -4,7 +4,7 @@
 #ifndef EG_REPORT_CURVES_H
 #define EG_REPORT_CURVES_H
 
-#include "report/runs/run.h"
+#include "report/runs/group.h"
 
 #include <stdio.h>
 
@@ -18,7 +18,10 @@ typedef struct eg_curve_value {
 typedef struct eg_curves {
     eg_curve_value *list; /* [n], by round */
     size_t n, cap;
-    eg_arena arena; /* the tags */
+    const eg_run *run;
+    const eg_differing *setting; /* [n_settings] */
+    size_t n_settings;
+    eg_arena arena; /* the tags and settings */
 } eg_curves;
 
 /* All of a run's: of each round loss, seconds and bytes, of each evaluation the mean over the
@@ -26,7 +29,7 @@ typedef struct eg_curves {
 eg_status eg_curves_init(eg_curves *s, const eg_run *r);
 void eg_curves_fini(eg_curves *s);
 
-/* As TensorBoard's event file; as CSV. */
+/* As TensorBoard's event file, with the settings for its view of hyper-parameters; as CSV. */
 eg_status eg_curves_tensorboard(const eg_curves *s, FILE *f);
 eg_status eg_curves_csv(const eg_curves *s, FILE *f);
 

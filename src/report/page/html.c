@@ -81,6 +81,23 @@ static void html_unfinished(eg_page *p, const eg_group *g)
                     g->run[i]->start->seed, g->run[i]->log->n_round, g->run[i]->start->rounds);
 }
 
+/* "er: seed 0 ended early, after round 12 of 30: validation had not become better" */
+static void html_ends(eg_page *p, const eg_group *g, bool named)
+{
+    char text[128];
+    eg_show_ends(text, g);
+    if (!*text)
+        return;
+    fprintf(p->f, "<p class=\"warn\" data-warn=\"ends\">");
+    if (named) {
+        eg_html_text(p->f, g->title);
+        fprintf(p->f, ": ");
+    } else {
+        *text = *text == 's' ? 'S' : *text;
+    }
+    fprintf(p->f, "%s.</p>\n", text);
+}
+
 /* That runs are smaller than their experiment, and published figures are not of such. */
 static void html_scale(eg_page *p)
 {
@@ -222,6 +239,8 @@ static eg_status html_group(eg_page *p, const eg_group *g)
 {
     html_unfinished(p, g);
     html_losses(p, g, false);
+    if (p->g->n == 1)
+        html_ends(p, g, false);
     html_tiles(p, g);
     if (eg_group_longest(g)->n_row > 0)
         EG_TRY(eg_chart_accuracy(p, g));
@@ -404,8 +423,10 @@ static eg_status html_comparison(eg_page *p)
             p->g->n, p->g->n_runs);
     html_nav(p);
     html_scale(p);
-    for (size_t i = 0; i < p->g->n; i++)
+    for (size_t i = 0; i < p->g->n; i++) {
         html_losses(p, &p->g->group[i], true);
+        html_ends(p, &p->g->group[i], true);
+    }
     EG_TRY(html_table(p));
     EG_TRY(eg_chart_compare(p));
     EG_TRY(eg_chart_costs(p, p->g->group, p->g->n));

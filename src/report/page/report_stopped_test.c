@@ -76,11 +76,31 @@ static void test_the_page_shows_the_ends_of_all_seeds(void **state)
     free(page);
 }
 
+static void test_runs_that_ended_early_are_said(void **state)
+{
+    (void)state;
+    char path[FILES_PATH + 16], *table;
+    unsigned char *page;
+    size_t n;
+    write_seeds();
+    assert_ok(eg_compare_print(dirs, SEEDS, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_TEXT},
+                               &table));
+    assert_non_null(
+        strstr(table, "er: 2 of 3 runs ended early: validation had not become better\n"));
+    free(table);
+    snprintf(path, sizeof path, "%s/page.html", folder);
+    assert_ok(eg_report_write(dirs, 1, NULL, 0, NULL, path));
+    assert_ok(eg_file_read(path, (size_t)1 << 30, &page, &n));
+    assert_non_null(strstr((char *)page, "Seed 0 ended early, after round 5 of 8: validation"));
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_seed_that_stopped_counts_with_its_last_row),
         TEST(test_the_page_shows_the_ends_of_all_seeds),
+        TEST(test_runs_that_ended_early_are_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,10 @@ eg_status eg_groups_load(const char *const *dirs, size_t n, const eg_published *
                          size_t n_published, eg_groups **out);
 void eg_groups_free(eg_groups *g); /* NULL is fine */
 
+/* The settings of a run, as they are written after --set, [*n] of the arena; only keys and
+ * values count. */
+eg_status eg_run_settings(eg_arena *a, const eg_run *r, const eg_differing **out, size_t *n);
+
 /* Finds what tells groups of one label apart; called by eg_groups_load. */
 eg_status eg_groups_tell_apart(eg_groups *g);
 
@@ -131,6 +135,9 @@ void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.
 
 /* "scale 0.05", "scales 0.05 to 0.5"; "" if all runs are as large as their experiment. */
 void eg_show_scale(char out[64], const eg_groups *g);
+
+/* "ended early: 2 of 5 runs, since validation had not become better"; "" if none did. */
+void eg_show_ends(char out[128], const eg_group *g);
 
 void eg_show_losses(char out[96], const eg_losses *l); /* "38 uploads left out" */
 

@@ -28,8 +28,9 @@ typedef struct eg_run {
     const char *dir, *method, *config; /* method is "der, fed-a-gem"; config may be NULL */
     double scale; /* the share of data and rounds it was run with; 1 if it is not known */
     eg_events *log;
-    const eg_start_event *start;  /* the log's */
-    bool finished;                /* eg_run_is_finished */
+    const eg_start_event *start; /* the log's */
+    bool finished;               /* eg_run_is_finished */
+    double began; /* seconds since 1970, as far as the log's file tells; 0: not known */
     double summary[EG_SUMMARY_N]; /* of an unfinished run: so far */
     eg_run_row *row;              /* [n_row] by round, each round that was evaluated */
     size_t n_row;

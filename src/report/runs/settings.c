@@ -88,6 +88,15 @@ static eg_status settings_read(settings *s, const eg_run *r)
     return status;
 }
 
+eg_status eg_run_settings(eg_arena *a, const eg_run *r, const eg_differing **out, size_t *n)
+{
+    settings s = {.arena = a};
+    EG_TRY(settings_read(&s, r));
+    *out = s.list;
+    *n = s.n;
+    return EG_OK;
+}
+
 /* The value of a key; the same place is looked at first, for the files are much alike. */
 static const char *settings_value(const settings *s, const char *key, size_t place)
 {

@@ -175,6 +175,26 @@ void eg_show_scale(char out[64], const eg_groups *g)
         snprintf(out, 64, least == most ? "scale %g" : "scales %g to %g", least, most);
 }
 
+void eg_show_ends(char out[128], const eg_group *g)
+{
+    size_t n = 0;
+    const eg_run *first = NULL;
+    for (size_t i = 0; i < g->n; i++)
+        if (g->run[i]->log->stopped) {
+            first = first ? first : g->run[i];
+            n++;
+        }
+    *out = 0;
+    if (n == 1)
+        snprintf(out, 128,
+                 "seed %" PRId64 " ended early, after round %" PRId64 " of %" PRId64
+                 ": validation had not become better",
+                 first->start->seed, first->log->stop.round, first->start->rounds);
+    else if (n > 1)
+        snprintf(out, 128, "%zu of %zu runs ended early: validation had not become better", n,
+                 g->n);
+}
+
 void eg_show_losses(char out[96], const eg_losses *l)
 {
     char skipped[40];

@@ -289,7 +289,7 @@ static eg_status table_forced_note(eg_groups *g, const char **out)
 
 eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_t *n)
 {
-    const char **notes = eg_arena_alloc(&g->arena, (2 * g->n + 5) * sizeof *notes);
+    const char **notes = eg_arena_alloc(&g->arena, (3 * g->n + 5) * sizeof *notes);
     *out = notes;
     *n = 0;
     if (!notes)
@@ -302,9 +302,13 @@ eg_status eg_grid_notes(eg_groups *g, const eg_grid *t, const char ***out, size_
         return EG_ENOMEM;
     EG_TRY(eg_groups_sweep_notes(&g->arena, g, notes, n));
     for (size_t i = 1; i < t->rows; i++) {
-        char text[96];
+        char text[128];
         if (t->of[i] == t->of[i - 1]) /* rows of one group say it once */
             continue;
+        eg_show_ends(text, t->of[i]);
+        if (*text &&
+            !(notes[(*n)++] = eg_arena_text(&g->arena, "%s: %s", t->of[i]->title, text)))
+            return EG_ENOMEM;
         eg_losses l = eg_group_losses(t->of[i]);
         if (!l.first)
             continue;
