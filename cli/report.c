@@ -1,4 +1,4 @@
-/* report.c - `engram report`: one page about one or several runs.
+/* report.c - `engram report`: one page about one or several runs, or all of a folder's.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli.h"
@@ -7,6 +7,7 @@
 #include <engram/report.h>
 
 #include <stdio.h>
+#include <unistd.h>
 
 typedef struct report_call {
     cli_texts runs;
@@ -17,9 +18,18 @@ static const cli_option report_options[] = {
     CLI_TEXTS("RUN", NULL, report_call, runs, CLI_MOST_TEXTS, NULL, .what = "a run folder",
               .needed = true, .offer = CLI_OFFERS_FOLDERS),
     CLI_FILE("--out", "FILE.html", report_call, out,
-             "where the page goes (" EG_RUN_REPORT "; of a single run: in its folder)"),
+             "where the page goes (" EG_RUN_REPORT "; of a single run: in its folder; of DIR: "
+             "index.html in it)"),
     CLI_END,
 };
+
+/* Whether a folder is none of a run but has some in it. */
+static bool report_is_of_runs(const char *path)
+{
+    char log[EG_RUN_PATH];
+    return eg_run_file(path, EG_RUN_METRICS, log) == EG_OK && access(log, F_OK) != 0 &&
+           access(path, F_OK) == 0;
+}
 
 static int report_run(int argc, char **argv)
 {
@@ -29,6 +39,15 @@ static int report_run(int argc, char **argv)
     if (wrong)
         return wrong;
     const char *out = c.out;
+    if (c.runs.n == 1 && report_is_of_runs(c.runs.list[0])) {
+        if (!out && eg_run_file(c.runs.list[0], "index.html", path) != EG_OK)
+            return eg_cli_failed();
+        out = out ? out : path;
+        if (eg_report_write_all(c.runs.list[0], out) != EG_OK)
+            return eg_cli_failed();
+        printf("%s\n", out);
+        return 0;
+    }
     if (!out) {
         bool alone = c.runs.n == 1;
         if (alone && eg_run_file(c.runs.list[0], EG_RUN_REPORT, path) != EG_OK)
@@ -44,7 +63,9 @@ static int report_run(int argc, char **argv)
 const eg_verb eg_verb_report = {
     .name = "report",
     .run = report_run,
-    .usage = "RUN... [--out FILE.html]",
-    .help = "make a page about runs",
+    .usage = "RUN... [--out FILE.html]\n"
+             "report DIR [--out FILE.html]",
+    .help =
+        "make a page about runs, or a page for each run in a folder and one that lists them",
     .options = report_options,
 };

@@ -75,6 +75,28 @@ eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_publis
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, const eg_compare_how *how, char **out);
 
+/* The run folders in a folder, by name, or the folder itself if it is a run's. EG_ENOENT: there
+ * are none. Free with eg_run_folders_free. */
+typedef struct eg_run_folders {
+    char **list; /* [n] */
+    size_t n;
+} eg_run_folders;
+eg_status eg_run_folders_find(const char *path, eg_run_folders *out);
+void eg_run_folders_free(eg_run_folders *f);
+
+/* Lists the runs in a folder, one line each: experiment, label, seed, state, accuracy, age and
+ * folder. *out is a C string; free() it. */
+eg_status eg_runs_print(const char *path, char **out);
+
+/* Removes the checkpoint of a run that is finished, which only a run that goes on needs; of any
+ * other run nothing. *bytes: how large it was. Not really: that alone. */
+eg_status eg_run_clean(const char *run_dir, bool really, int64_t *bytes);
+
+/* Writes a page that lists the runs in a folder and leads to their pages, which lie beside
+ * theirs: a run's in its folder, that of an experiment with several runs in this one. Those
+ * are written too. */
+eg_status eg_report_write_all(const char *path, const char *out_path);
+
 typedef enum eg_export_form {
     EG_EXPORT_TENSORBOARD, /* out is a folder that TensorBoard can be pointed to */
     EG_EXPORT_CSV,         /* a line for each value: round, seconds, tag, value */

@@ -31,21 +31,37 @@ static void html_names(eg_page *p)
     }
 }
 
+void eg_page_begin(FILE *f)
+{
+    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+               "<title>");
+}
+
+void eg_page_style(FILE *f)
+{
+    fprintf(f, " – engram</title>\n<style>\n");
+    for (const char *const *piece = eg_style; *piece; piece++)
+        fputs(*piece, f);
+    fprintf(f, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+void eg_page_made(FILE *f)
+{
+    fprintf(f, "Made by engram %s%s%s.</footer>\n</main>\n", eg_version(),
+            *eg_commit() ? ", commit " : "", eg_commit());
+}
+
 static void html_head(eg_page *p)
 {
     const eg_group *first = &p->g->group[0];
-    fprintf(p->f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                  "<title>");
+    eg_page_begin(p->f);
     html_names(p);
     if (p->g->n == 1) {
         fprintf(p->f, " – ");
         eg_html_text(p->f, first->run[0]->start->label);
     }
-    fprintf(p->f, " – engram</title>\n<style>\n");
-    for (const char *const *piece = eg_style; *piece; piece++)
-        fputs(*piece, p->f);
-    fprintf(p->f, "</style>\n</head>\n<body>\n<main>\n");
+    eg_page_style(p->f);
 }
 
 static void html_fact(eg_page *p, int64_t n, const char *one, const char *many)
@@ -453,9 +469,9 @@ static void html_foot(eg_page *p)
         fprintf(p->f, "%s", i ? ", " : "");
         eg_html_text(p->f, p->g->runs[i]->dir);
     }
-    fprintf(p->f, "%s. Made by engram %s%s%s.</footer>\n</main>\n<script>\n",
-            p->g->n_runs > 20 ? ", ..." : "", eg_version(), *eg_commit() ? ", commit " : "",
-            eg_commit());
+    fprintf(p->f, "%s. ", p->g->n_runs > 20 ? ", ..." : "");
+    eg_page_made(p->f);
+    fprintf(p->f, "<script>\n");
     for (const char *const *piece = eg_script; *piece; piece++)
         fputs(*piece, p->f);
     fprintf(p->f, "</script>\n</body>\n</html>\n");

@@ -5,6 +5,12 @@
 #define EG_REPORT_PAGE_H
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* A page up to its title; from behind the title into its main part; its footer's end. */
+void eg_page_begin(FILE *f);
+void eg_page_style(FILE *f);
+void eg_page_made(FILE *f);
 
 /* CSS for light and dark screens and for paper, in pieces, ended by NULL. */
 extern const char *const eg_style[];

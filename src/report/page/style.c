@@ -106,6 +106,7 @@ static const char style_table[] =
 ".chip.dash2{background:repeating-linear-gradient(90deg,var(--k) 0 4px,transparent 0 7px)}"
 ".chip.dash3{background:repeating-linear-gradient(90deg,var(--k) 0 11px,transparent 0 14px,"
 "var(--k) 0 17px,transparent 0 20px)}\n"
+"h2 a,.wide a{color:inherit}"
 ".wide td small{display:block;color:var(--dim)}.wide small.far{opacity:.55}.best{font-weight:700}"
 ".wide th small{font-weight:400;color:var(--dim)}\n"
 "figure{position:relative}.tools{position:absolute;top:14px;right:16px;display:flex;gap:6px;"

@@ -136,6 +136,11 @@ void eg_show_spread(char out[80], eg_summary which, eg_spread s); /* "68.3 ± 1.
 /* "scale 0.05", "scales 0.05 to 0.5"; "" if all runs are as large as their experiment. */
 void eg_show_scale(char out[64], const eg_groups *g);
 
+/* "finished", "ended early", "running, 12 of 30"; how long ago its log was written: "3 days".
+ */
+void eg_show_state(char out[64], const eg_run *r);
+void eg_show_age(char out[32], const eg_run *r);
+
 /* "ended early: 2 of 5 runs, since validation had not become better"; "" if none did. */
 void eg_show_ends(char out[128], const eg_group *g);
 

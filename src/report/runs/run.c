@@ -55,7 +55,7 @@ static eg_status run_method(eg_run *r)
 }
 
 /* The log tells how long things took and its file when the last of them was over. */
-static double run_began(const eg_run *r)
+static void run_times(eg_run *r)
 {
     char path[EG_RUN_PATH];
     struct stat about;
@@ -63,8 +63,9 @@ static double run_began(const eg_run *r)
     for (size_t i = 0; i < r->log->n_round && !r->log->ended; i++)
         seconds += isnan(r->log->round[i].seconds) ? 0 : r->log->round[i].seconds;
     if (eg_run_file(r->dir, EG_RUN_METRICS, path) != EG_OK || stat(path, &about) != 0)
-        return 0;
-    return (double)about.st_mtim.tv_sec + 1e-9 * (double)about.st_mtim.tv_nsec - seconds;
+        return;
+    r->changed = (double)about.st_mtim.tv_sec + 1e-9 * (double)about.st_mtim.tv_nsec;
+    r->began = r->changed - seconds;
 }
 
 static eg_status run_load(eg_run *r, const char *dir)
@@ -75,7 +76,7 @@ static eg_status run_load(eg_run *r, const char *dir)
     r->finished = eg_run_is_finished(dir);
     EG_TRY(eg_events_load(dir, &r->log));
     r->start = &r->log->start;
-    r->began = run_began(r);
+    run_times(r);
     EG_TRY(run_method(r));
     EG_TRY(run_config(r));
     r->scale = run_scale(r);

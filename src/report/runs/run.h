@@ -30,7 +30,7 @@ typedef struct eg_run {
     eg_events *log;
     const eg_start_event *start; /* the log's */
     bool finished;               /* eg_run_is_finished */
-    double began; /* seconds since 1970, as far as the log's file tells; 0: not known */
+    double began, changed;       /* seconds since 1970, as the log's file tells; 0: not known */
     double summary[EG_SUMMARY_N]; /* of an unfinished run: so far */
     eg_run_row *row;              /* [n_row] by round, each round that was evaluated */
     size_t n_row;
