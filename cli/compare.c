@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COMPARE_MOST_SHARES = 100000 };
 
@@ -64,6 +65,10 @@ static const cli_option compare_rows[] = {
     CLI_FLAG("--published", runner_options, table.published,
              "only figures that the file's paper gives, each beside it, with how many of its "
              "deviations lie between"),
+    CLI_FLAG("--all", runner_options, whole,
+             "of a folder of experiment files: the table of all their papers as Markdown, of "
+             "finished runs in --out and of what is on record in the folder",
+             .with = "--published"),
     COMPARE_FORM("--markdown", EG_COMPARE_MARKDOWN, "the table as Markdown"),
     COMPARE_FORM("--latex", EG_COMPARE_LATEX, "as a LaTeX tabular"),
     COMPARE_FORM("--csv", EG_COMPARE_CSV, "as CSV, unrounded"),
@@ -87,8 +92,29 @@ static int compare_all(runner_options *o, runner_folders *folders)
     return code;
 }
 
+/* Nothing is run for the table of all papers. */
+static int compare_papers(int argc, char **argv)
+{
+    runner_options o = {.out = "runs", .reuse = true};
+    char *text;
+    int code = cli_parse(&eg_verb_compare, argc, argv, &o);
+    if (code == 0 && o.words.n != 1)
+        code = eg_cli_usage("compare", "--all takes one folder of experiment files");
+    if (code == 0 && eg_compare_all(o.words.list[0], o.out, &text) != EG_OK)
+        code = eg_cli_failed();
+    else if (code == 0) {
+        fputs(text, stdout);
+        free(text);
+    }
+    cli_ranges_free(&o.seeds);
+    return code;
+}
+
 static int compare_run(int argc, char **argv)
 {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--all") == 0)
+            return compare_papers(argc, argv);
     return runner_verb(&eg_verb_compare, &(runner_options){.out = "runs", .reuse = true}, argc,
                        argv, compare_all);
 }

@@ -46,6 +46,7 @@ typedef struct runner_options {
     char again[1024]; /* the options with which a stopped run goes on, each after a blank */
     const eg_listen *listen; /* serve's: how devices reach it */
     int64_t sheets;          /* as eg_run_how has it */
+    bool whole;              /* compare's: the table of all papers */
     bool finished;           /* compare's: nothing is carried out */
     bool reuse;           /* compare's: as --resume, and folders are those of finished runs */
     eg_compare_how table; /* how it is printed */

@@ -75,6 +75,12 @@ eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_publis
 eg_status eg_compare_print(const char *const *run_dirs, size_t n, const eg_published *published,
                            size_t n_published, const eg_compare_how *how, char **out);
 
+/* Prints the table of all papers as Markdown: the cells that measured.yml in a folder of
+ * experiment files lists, with the figures that those files publish and what came out: of
+ * finished runs in `runs` that are the same to the last setting, else as it is on record there.
+ * *out is a C string; free() it. EG_ENOENT: there is no such file or figure. */
+eg_status eg_compare_all(const char *folder, const char *runs, char **out);
+
 /* The run folders in a folder, by name, or the folder itself if it is a run's. EG_ENOENT: there
  * are none. Free with eg_run_folders_free. */
 typedef struct eg_run_folders {
