@@ -9,10 +9,16 @@
 static int run_all(runner_options *o, runner_folders *folders)
 {
     int code = 0;
+    eg_live *live = NULL;
+    if (o->live >= 0 && eg_live_new(o->out, (int)o->live, &live) != EG_OK)
+        return eg_cli_failed();
+    if (live)
+        fprintf(stderr, "engram: live on %s\n", eg_live_url(live));
     for (size_t i = 0; i < o->n_sources && code == 0; i++)
         code = runner_run(o, &o->sources[i], folders);
     if (code == 0)
         code = runner_export(o, folders);
+    eg_live_free(live);
     bool table = code == 0 && !o->json;
     if (table)
         runner_say_total(o, folders);
@@ -25,13 +31,18 @@ static int run_all(runner_options *o, runner_folders *folders)
 
 static int run_run(int argc, char **argv)
 {
-    return runner_verb(&eg_verb_run, &(runner_options){.out = "runs"}, argc, argv, run_all);
+    return runner_verb(&eg_verb_run, &(runner_options){.out = "runs", .live = -1}, argc, argv,
+                       run_all);
 }
 
 static const cli_option run_rows[] = {
     CLI_ALSO(runner_rows),
     CLI_ALSO(runner_transport_rows),
     CLI_ALSO(runner_resume_rows),
+    CLI_INT(
+        "--live", "PORT", runner_options, live, 0, 65535,
+        "while runs go on, show their pages on 127.0.0.1 at this port (0: any that is free)",
+        .what = "a port"),
     CLI_END,
 };
 

@@ -45,6 +45,7 @@ typedef struct runner_options {
     const char *transport; /* NULL: the usual one */
     char again[1024]; /* the options with which a stopped run goes on, each after a blank */
     const eg_listen *listen; /* serve's: how devices reach it */
+    int64_t live;            /* run's: the port where pages are shown; below 0: they are not */
     int64_t sheets;          /* as eg_run_how has it */
     bool whole;              /* compare's: the table of all papers */
     bool finished;           /* compare's: nothing is carried out */

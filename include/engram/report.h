@@ -103,6 +103,14 @@ eg_status eg_run_clean(const char *run_dir, bool really, int64_t *bytes);
  * are written too. */
 eg_status eg_report_write_all(const char *path, const char *out_path);
 
+/* Shows the pages of a folder of runs, which may not be there yet, to browsers of this machine
+ * while the runs go on: http://127.0.0.1:PORT/ lists them; port 0 is any that is free. EG_EIO:
+ * the port is in use. */
+typedef struct eg_live eg_live;
+eg_status eg_live_new(const char *folder, int port, eg_live **out);
+const char *eg_live_url(const eg_live *l);
+void eg_live_free(eg_live *l); /* NULL is fine */
+
 typedef enum eg_export_form {
     EG_EXPORT_TENSORBOARD, /* out is a folder that TensorBoard can be pointed to */
     EG_EXPORT_CSV,         /* a line for each value: round, seconds, tag, value */

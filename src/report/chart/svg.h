@@ -19,8 +19,9 @@ typedef struct eg_page {
     const eg_compare_how *how;    /* its table */
     const eg_group *const *order; /* [groups], of the table's rows */
     int n_charts;
-    bool in_table;  /* a figure's table is open */
-    eg_arena arena; /* what charts are made of */
+    long long number; /* as eg_page_print has it */
+    bool in_table;    /* a figure's table is open */
+    eg_arena arena;   /* what charts are made of */
 } eg_page;
 
 /* Writes text so that it is safe in an element and in a quoted attribute. */

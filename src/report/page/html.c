@@ -46,10 +46,22 @@ void eg_page_style(FILE *f)
     fprintf(f, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-void eg_page_made(FILE *f)
+/* A live page waits until there is something new, and is loaded again where it was. */
+static void html_live(FILE *f, long long number)
+{
+    fprintf(f,
+            "<script>\nconst wait = () => fetch('/changed?number=%lld').then(r => r.text())\n"
+            "  .then(n => n == %lld ? wait() : setTimeout(() => location.reload(), 700))\n"
+            "  .catch(() => setTimeout(wait, 3000));\nwait();\n</script>\n",
+            number, number);
+}
+
+void eg_page_made(FILE *f, long long number)
 {
     fprintf(f, "Made by engram %s%s%s.</footer>\n</main>\n", eg_version(),
             *eg_commit() ? ", commit " : "", eg_commit());
+    if (number >= 0)
+        html_live(f, number);
 }
 
 static void html_head(eg_page *p)
@@ -470,7 +482,7 @@ static void html_foot(eg_page *p)
         eg_html_text(p->f, p->g->runs[i]->dir);
     }
     fprintf(p->f, "%s. ", p->g->n_runs > 20 ? ", ..." : "");
-    eg_page_made(p->f);
+    eg_page_made(p->f, p->number);
     fprintf(p->f, "<script>\n");
     for (const char *const *piece = eg_script; *piece; piece++)
         fputs(*piece, p->f);
@@ -501,23 +513,37 @@ static eg_status html_page(eg_page *p)
     return EG_OK;
 }
 
-static eg_status html_write(eg_groups *g, const eg_compare_how *how, const char *out_path)
+/* text: free() it. */
+static eg_status html_print(eg_groups *g, const eg_compare_how *how, long long number,
+                            char **text, size_t *n)
 {
-    char *text = NULL;
-    size_t n = 0;
     const eg_group **order;
+    *text = NULL;
     EG_TRY(eg_grid_sort(g, how->sort, &order));
-    eg_page p = {.g = g, .how = how, .order = order, .f = open_memstream(&text, &n)};
+    eg_page p = {
+        .g = g, .how = how, .order = order, .number = number, .f = open_memstream(text, n)};
     if (!p.f)
-        return eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
+        return eg_fail(EG_ENOMEM, "the page is larger than memory");
     eg_status status = html_page(&p);
     bool bad = ferror(p.f) != 0;
     if ((fclose(p.f) != 0 || bad) && status == EG_OK)
-        status = eg_fail(EG_ENOMEM, "%s: the page is larger than memory", out_path);
-    if (status == EG_OK)
-        status = eg_file_write(out_path, &(eg_bytes){text, n}, 1);
-    free(text);
+        status = eg_fail(EG_ENOMEM, "the page is larger than memory");
     eg_arena_fini(&p.arena);
+    if (status != EG_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
+eg_status eg_page_print(const char *const *run_dirs, size_t n_dirs, long long number,
+                        char **out, size_t *n)
+{
+    eg_groups *g;
+    *out = NULL;
+    EG_TRY(eg_groups_load(run_dirs, n_dirs, NULL, 0, &g));
+    eg_status status = html_print(g, &(eg_compare_how){0}, number, out, n);
+    eg_groups_free(g);
     return status;
 }
 
@@ -526,11 +552,16 @@ eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_publis
 {
     static const eg_compare_how usual = {0};
     eg_groups *g;
+    char *text = NULL;
+    size_t size;
     how = how ? how : &usual;
     EG_TRY(eg_compare_check(how));
     EG_TRY(eg_groups_load(run_dirs, n, published, n_published, &g));
     g->columns = how->columns;
-    eg_status status = html_write(g, how, out_path);
+    eg_status status = eg_blame(html_print(g, how, -1, &text, &size), "%s", out_path);
+    if (status == EG_OK)
+        status = eg_file_write(out_path, &(eg_bytes){text, size}, 1);
+    free(text);
     eg_groups_free(g);
     return status;
 }

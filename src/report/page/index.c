@@ -137,7 +137,7 @@ static eg_status index_experiment(FILE *f, index_runs *x, const char *name)
     return EG_OK;
 }
 
-static eg_status index_print(FILE *f, index_runs *x)
+static eg_status index_page(FILE *f, index_runs *x, long long number)
 {
     eg_page_begin(f);
     eg_html_text(f, x->path);
@@ -154,38 +154,83 @@ static eg_status index_print(FILE *f, index_runs *x)
         if (index_is_first(x, i))
             EG_TRY(index_experiment(f, x, x->run[i]->start->name));
     fprintf(f, "<footer>");
-    eg_page_made(f);
+    eg_page_made(f, number);
     fprintf(f, "</body>\n</html>\n");
     return EG_OK;
 }
 
-static eg_status index_write(index_runs *x, const char *out_path)
+static void index_close(index_runs *x)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    eg_status s = f ? index_print(f, x) : EG_ENOMEM;
+    for (size_t i = 0; i < x->n; i++)
+        eg_run_free(x->run[i]);
+    eg_arena_fini(&x->arena);
+}
+
+static eg_status index_open(index_runs *x, const char *path)
+{
+    eg_run_folders folders;
+    *x = (index_runs){.path = path};
+    EG_TRY(eg_run_folders_find(path, &folders));
+    eg_status s = index_load(x, &folders);
+    eg_run_folders_free(&folders);
+    if (s != EG_OK)
+        index_close(x);
+    return s;
+}
+
+static eg_status index_text(index_runs *x, long long number, char **out, size_t *n)
+{
+    FILE *f = open_memstream(out, n);
+    eg_status s = f ? index_page(f, x, number) : EG_ENOMEM;
     if (f && fclose(f) != 0)
         s = EG_ENOMEM;
+    if (s != EG_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return s == EG_ENOMEM ? eg_fail(s, "%s: the page is larger than memory", x->path) : s;
+}
+
+eg_status eg_index_print(const char *folder, long long number, char **out, size_t *n)
+{
+    index_runs x;
+    eg_status s = index_open(&x, folder);
+    if (s == EG_ENOENT && number >= 0) /* the first run is about to begin */
+        x = (index_runs){.path = folder}, s = EG_OK;
+    EG_TRY(s);
+    s = index_text(&x, number, out, n);
+    index_close(&x);
+    return s;
+}
+
+eg_status eg_page_print_experiment(const char *folder, const char *name, long long number,
+                                   char **out, size_t *n)
+{
+    index_runs x;
+    const char **dirs;
+    size_t n_dirs;
+    EG_TRY(index_open(&x, folder));
+    eg_status s = index_of_experiment(&x, name, &dirs, &n_dirs);
+    if (s == EG_OK && n_dirs == 0)
+        s = eg_fail(EG_ENOENT, "there is no run of '%s'", name);
     if (s == EG_OK)
-        s = eg_file_write(out_path, &(eg_bytes){text, n}, 1);
-    free(text);
-    return s == EG_ENOMEM ? eg_fail(s, "%s: the page is larger than memory", out_path) : s;
+        s = eg_page_print(dirs, n_dirs, number, out, n);
+    index_close(&x);
+    return s;
 }
 
 eg_status eg_report_write_all(const char *path, const char *out_path)
 {
-    eg_run_folders folders;
-    index_runs x = {.path = path};
-    EG_TRY(eg_run_folders_find(path, &folders));
-    eg_status s = index_load(&x, &folders);
+    index_runs x;
+    char *text = NULL;
+    size_t n;
+    EG_TRY(index_open(&x, path));
+    eg_status s = index_pages(&x);
     if (s == EG_OK)
-        s = index_pages(&x);
+        s = index_text(&x, -1, &text, &n);
     if (s == EG_OK)
-        s = index_write(&x, out_path);
-    for (size_t i = 0; i < x.n; i++)
-        eg_run_free(x.run[i]);
-    eg_arena_fini(&x.arena);
-    eg_run_folders_free(&folders);
+        s = eg_file_write(out_path, &(eg_bytes){text, n}, 1);
+    free(text);
+    index_close(&x);
     return s;
 }
