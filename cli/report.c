@@ -11,7 +11,7 @@
 
 typedef struct report_call {
     cli_texts runs;
-    const char *out;
+    const char *out, *chart;
 } report_call;
 
 static const cli_option report_options[] = {
@@ -20,6 +20,11 @@ static const cli_option report_options[] = {
     CLI_FILE("--out", "FILE.html", report_call, out,
              "where the page goes (" EG_RUN_REPORT "; of a single run: in its folder; of DIR: "
              "index.html in it)"),
+    CLI_TEXT(
+        "--chart", "NAME", report_call, chart,
+        "write this chart alone, as FILE.svg: compare, bytes-accuracy, final, ...; of one run "
+        "accuracy, matrix, loss, ...",
+        .with = "--out"),
     CLI_END,
 };
 
@@ -31,6 +36,26 @@ static bool report_is_of_runs(const char *path)
            access(path, F_OK) == 0;
 }
 
+/* Of a folder of runs, the chart is about all of them. */
+static int report_chart(const report_call *c)
+{
+    eg_run_folders f = {0};
+    const char *const *runs = c->runs.list;
+    size_t n = c->runs.n;
+    if (n == 1 && eg_run_folders_find(runs[0], &f) == EG_OK) {
+        runs = (const char *const *)f.list;
+        n = f.n;
+    }
+    eg_status s = eg_report_chart(runs, n, c->chart, c->out);
+    eg_run_folders_free(&f);
+    if (s == EG_EINVAL)
+        return eg_cli_refused("report", s);
+    if (s != EG_OK)
+        return eg_cli_failed();
+    printf("%s\n", c->out);
+    return 0;
+}
+
 static int report_run(int argc, char **argv)
 {
     report_call c = {0};
@@ -39,6 +64,8 @@ static int report_run(int argc, char **argv)
     if (wrong)
         return wrong;
     const char *out = c.out;
+    if (c.chart)
+        return report_chart(&c);
     if (c.runs.n == 1 && report_is_of_runs(c.runs.list[0])) {
         if (!out && eg_run_file(c.runs.list[0], "index.html", path) != EG_OK)
             return eg_cli_failed();

@@ -61,6 +61,11 @@ eg_status eg_compare_foresee(const eg_compare_how *how, const char *const *run_d
 eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
                           size_t n_published, const eg_compare_how *how, const char *out_path);
 
+/* Writes one chart of the page about n runs as an SVG file that stands alone, for light and
+ * dark pages: "compare", "accuracy", ... EG_EINVAL names those there are. */
+eg_status eg_report_chart(const char *const *run_dirs, size_t n, const char *chart,
+                          const char *out_path);
+
 /* Prints one row per label with the mean over its seeds of acc_final, acc_task_il, aia,
  * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`
  * of the experiment and seed); columns that no run has are left out, and those of other metrics

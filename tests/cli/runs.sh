@@ -42,3 +42,11 @@ ls -d runs/*/checkpoint | no_hash
 engram gc runs
 engram compare runs --csv | cut -d, -f1,2,4
 fails 1 engram gc nowhere
+
+echo "# one chart alone"
+engram report runs --chart compare --out chart.svg
+python3 -c 'import xml.dom.minidom as m
+d = m.parse("chart.svg").documentElement
+print(d.tagName, d.namespaceURI, d.getAttribute("data-chart"), len(d.getElementsByTagName("style")))'
+fails 2 engram report runs --chart beauty --out chart.svg
+fails 2 engram report runs --chart compare

@@ -24,6 +24,7 @@ void eg_page_made(FILE *f, long long number);
 
 /* CSS for light and dark screens and for paper, in pieces, ended by NULL. */
 extern const char *const eg_style[];
+extern const char eg_style_colours[], eg_style_chart[]; /* those that charts need */
 
 /* The page's script, likewise. */
 extern const char *const eg_script[];

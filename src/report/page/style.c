@@ -7,7 +7,7 @@
 #include "report/page/page.h"
 
 // clang-format off
-static const char style_page[] =
+const char eg_style_colours[] =
 ":root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#16191d;--dim:#5d6673;"
 "--rule:#e2e5ea;--grid:#e9ebef;--axis:#aab1bb;--tint:#0072b224;"
 "--shade:#16191d40;--bad:#c8102e;--warn:#fff3d6}\n"
@@ -15,6 +15,9 @@ static const char style_page[] =
 "@media screen and (prefers-color-scheme:dark){:root{--page:#0e1116;--card:#171b22;--ink:#eceff3;"
 "--dim:#9aa4b2;--rule:#2a303a;--grid:#242a33;--axis:#56606e;"
 "--tint:#5aaef033;--shade:#000000b0;--bad:#ff6b7d;--warn:#3a2f14}.k{--k:var(--d)}}\n"
+;
+
+static const char style_page[] =
 "*{box-sizing:border-box}\n"
 "body{margin:0;background:var(--page);color:var(--ink);"
 "font:15px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"DejaVu Sans\",sans-serif;"
@@ -59,7 +62,7 @@ static const char style_page[] =
 ".wide td,.wide th{padding:8px 7px}}\n"
 "@media screen and (max-width:720px){.hint{display:block}}\n";
 
-static const char style_chart[] =
+const char eg_style_chart[] =
 "svg{display:block;width:100%;height:auto;margin:0 auto;overflow:visible}\n"
 "svg text{font-size:12px;fill:var(--ink)}svg .small{font-size:11.5px}\n"
 "svg .dim{fill:var(--dim)}svg .k>.small,svg .own{fill:var(--k)}svg .strong{font-weight:650}\n"
@@ -135,4 +138,5 @@ static const char style_table[] =
 ".wide thead th{font-size:9.5px}.wide tbody th{min-width:0}}\n";
 // clang-format on
 
-const char *const eg_style[] = {style_page, style_chart, style_table, NULL};
+const char *const eg_style[] = {eg_style_colours, style_page, eg_style_chart, style_table,
+                               NULL};
