@@ -9,14 +9,19 @@
 #include <string.h>
 
 typedef struct export_call {
-    const char *run, *out, *format;
+    cli_texts runs;
+    const char *out, *format;
 } export_call;
 
 static const cli_option export_options[] = {
-    CLI_FOLDER("RUN", NULL, export_call, run, NULL, .what = "a run folder", .needed = true),
-    CLI_WORD("--format", "FORMAT", export_call, format, "tensorboard|csv|npz",
-             "tensorboard: PATH is a folder for it; csv: one line per value; npz: arrays",
-             .needed = true),
+    CLI_TEXTS("RUN", NULL, export_call, runs, CLI_MOST_TEXTS, NULL, .what = "a run folder",
+              .needed = true),
+    CLI_WORD(
+        "--format", "FORMAT", export_call, format, "tensorboard|csv|npz|settings",
+        "tensorboard: PATH is a folder for it; csv: one line per value; npz: arrays; "
+        "settings: CSV with one line per setting; of several runs the tables have all, and of "
+        "the others PATH is a folder with one entry per run",
+        .needed = true),
     CLI_FILE("--out", "PATH", export_call, out, "where they go", .needed = true),
     CLI_END,
 };
@@ -25,7 +30,8 @@ static int export_run(int argc, char **argv)
 {
     static const char *const names[] = {[EG_EXPORT_TENSORBOARD] = "tensorboard",
                                         [EG_EXPORT_CSV] = "csv",
-                                        [EG_EXPORT_NPZ] = "npz"};
+                                        [EG_EXPORT_NPZ] = "npz",
+                                        [EG_EXPORT_SETTINGS] = "settings"};
     export_call c = {0};
     int wrong = cli_parse(&eg_verb_export, argc, argv, &c);
     if (wrong)
@@ -33,7 +39,17 @@ static int export_run(int argc, char **argv)
     int form = 0;
     while (strcmp(names[form], c.format) != 0)
         form++;
-    if (eg_export_write(c.run, (eg_export_form)form, c.out) != EG_OK)
+    eg_run_folders f = {0};
+    const char *const *runs = c.runs.list;
+    size_t n = c.runs.n;
+    if (n == 1 && eg_run_folders_find(runs[0], &f) == EG_OK) {
+        runs = (const char *const *)f.list;
+        n = f.n;
+    }
+    eg_status s = n == 1 ? eg_export_write(runs[0], (eg_export_form)form, c.out)
+                         : eg_export_all(runs, n, (eg_export_form)form, c.out);
+    eg_run_folders_free(&f);
+    if (s != EG_OK)
         return eg_cli_failed();
     printf("%s\n", c.out);
     return 0;
@@ -42,7 +58,8 @@ static int export_run(int argc, char **argv)
 const eg_verb eg_verb_export = {
     .name = "export",
     .run = export_run,
-    .usage = "RUN --format tensorboard|csv|npz --out PATH",
-    .help = "write a run's curves for other programs",
+    .usage = "RUN... --format tensorboard|csv|npz|settings --out PATH\n"
+             "export DIR --format ... --out PATH",
+    .help = "write the curves of runs for other programs",
     .options = export_options,
 };

@@ -240,26 +240,12 @@ void runner_say_total(const runner_options *o, const runner_folders *folders)
         screen_total(run_form(o), folders->n_run, eg_seconds() - folders->since);
 }
 
-/* "a/b/" is called "b". */
-static void run_name(const char *folder, char out[EG_RUN_PATH])
-{
-    size_t n = strlen(folder), begin;
-    while (n > 1 && folder[n - 1] == '/')
-        n--;
-    for (begin = n; begin > 0 && folder[begin - 1] != '/';)
-        begin--;
-    snprintf(out, EG_RUN_PATH, "%.*s", (int)(n - begin), folder + begin);
-}
-
 int runner_export(const runner_options *o, const runner_folders *folders)
 {
-    char name[EG_RUN_PATH], path[EG_RUN_PATH];
-    for (size_t i = 0; o->tensorboard && i < folders->n; i++) {
-        run_name(folders->paths[i], name);
-        if (eg_run_file(o->tensorboard, name, path) != EG_OK ||
-            eg_export_write(folders->paths[i], EG_EXPORT_TENSORBOARD, path) != EG_OK)
-            return eg_cli_failed();
-    }
+    const char *const *paths = (const char *const *)folders->paths;
+    if (o->tensorboard &&
+        eg_export_all(paths, folders->n, EG_EXPORT_TENSORBOARD, o->tensorboard) != EG_OK)
+        return eg_cli_failed();
     return 0;
 }
 

@@ -24,6 +24,10 @@ run=runs/$(head -1 names)
 cmp board/a/events.out.tfevents.0.engram boards/"$(head -1 names)"/events.out.tfevents.0.engram
 "$engram" export "$run" --format csv --out curves.csv >/dev/null
 "$engram" export "$run" --format npz --out curves.npz >/dev/null
+"$engram" export runs --format csv --out many.csv >/dev/null
+"$engram" export runs/t-* --format settings --out settings.csv >/dev/null
+"$engram" export runs --format npz --out arrays >/dev/null
+[ "$(ls arrays | wc -l)" = 2 ] && cmp curves.npz "arrays/$(head -1 names).npz"
 cat >check.py <<'PYTHON'
 import ast, csv, json, math, os, struct, sys, zipfile
 
@@ -121,7 +125,8 @@ for key, value in want.items():
     assert math.isclose(board[key], value, rel_tol=1e-6, abs_tol=1e-9), (key, board[key], value)
 
 table = {(r["tag"], int(r["round"])): float(r["value"]) for r in csv.DictReader(open("curves.csv"))}
-assert table.keys() == board.keys()
+beside = {k for k in table if k[0].startswith("confusion/")}
+assert beside and table.keys() - beside == board.keys()
 assert all(table[key] == value for key, value in want.items() if key[0] != "accuracy/mean")
 
 arrays = {}
@@ -139,6 +144,20 @@ assert arrays["accuracy"][0] == (7, 2)
 assert arrays["accuracy"][1] == tuple(a for e in evals for a in e["accuracy"])
 assert arrays["task_end"][1] == (0, 0, 0, 1, 0, 0, 1)
 assert arrays["learned"][1] == (1, 2)
+last = [e for e in events if e["event"] == "confusion"][-1]["cells"]
+cells = {(t, a): n for t, a, n in zip(last[::3], last[1::3], last[2::3])}
+assert arrays["confusion"] == ((4, 4), tuple(cells.get((t, a), 0) for t in range(4) for a in range(4)))
+for (t, a), n in cells.items():
+    assert table["confusion/class_%d/as_%d" % (t, a), 6] == n
+
+# Several runs at once: tables with all of them, among them clients that were tested, and their settings.
+many = list(csv.DictReader(open("many.csv")))
+assert {(r["experiment"], r["label"], r["seed"]) for r in many} == {("t", "avg", "0"), ("t", "own", "0")}
+assert sum(r["label"] == "own" and r["tag"] == "accuracy/client_1" for r in many) == 6
+one = [r for r in csv.DictReader(open("curves.csv"))]
+assert [dict(r, experiment="t", label="avg", seed="0") for r in one] == [r for r in many if r["label"] == "avg"]
+settings = {(r["label"], r["key"]): r["value"] for r in csv.DictReader(open("settings.csv"))}
+assert settings["avg", "method"] == "fedavg" and settings["own", "train.batch"] == "32", settings
 PYTHON
 python3 check.py "$run"
 wrong() {
@@ -146,7 +165,7 @@ wrong() {
     cat said
 }
 [ "$(wrong "$run" --format png --out x)" = \
-    "engram export: --format: 'png' is none of tensorboard, csv, npz; see 'engram help export'" ]
+    "engram export: --format: 'png' is none of tensorboard, csv, npz, settings; see 'engram help export'" ]
 [ "$(wrong "$run" --format csv)" = "engram export: --out PATH is needed; see 'engram help export'" ]
 wrong nowhere --format csv --out x | grep -q "nowhere/metrics.jsonl"
 echo "the curves read as they were written"

@@ -120,11 +120,18 @@ typedef enum eg_export_form {
     EG_EXPORT_TENSORBOARD, /* out is a folder that TensorBoard can be pointed to */
     EG_EXPORT_CSV,         /* a line for each value: round, seconds, tag, value */
     EG_EXPORT_NPZ,         /* arrays: loss [rounds], accuracy [evaluations, tasks], ... */
+    EG_EXPORT_SETTINGS, /* CSV, a line for each setting: experiment, label, seed, key, value */
 } eg_export_form;
 
 /* Writes the curves of a run, finished or not, for other programs: loss, time and bytes by
- * round, accuracies by evaluation, and (but for NPZ) what the method noted. */
+ * round, accuracies by evaluation, what the method noted; as CSV and NPZ also the accuracies of
+ * clients and what the model takes for what. TensorBoard gets the settings too. */
 eg_status eg_export_write(const char *run_dir, eg_export_form form, const char *out);
+
+/* The same of several runs: tables have all of them, with experiment, label and seed before
+ * each line; of the other forms out is a folder with one entry per run. */
+eg_status eg_export_all(const char *const *run_dirs, size_t n, eg_export_form form,
+                        const char *out);
 
 #ifdef __cplusplus
 }

@@ -134,14 +134,104 @@ void eg_curves_fini(eg_curves *s)
     *s = (eg_curves){0};
 }
 
-eg_status eg_curves_csv(const eg_curves *s, FILE *f)
+static void curves_quoted(FILE *f, const char *text)
 {
-    fputs("round,seconds,tag,value\n", f);
-    for (const eg_curve_value *x = s->list; x < s->list + s->n; x++) {
-        fprintf(f, "%" PRId64 ",%.6g,\"", x->round, x->seconds);
-        for (const char *c = x->tag; *c; c++)
-            fprintf(f, *c == '"' ? "\"\"" : "%c", *c);
-        fprintf(f, "\",%.17g\n", x->value);
+    fputc('"', f);
+    for (; *text; text++)
+        fprintf(f, *text == '"' ? "\"\"" : "%c", *text);
+    fputc('"', f);
+}
+
+/* "demo","er",0, */
+static void curves_name(const eg_curves *s, FILE *f)
+{
+    curves_quoted(f, s->run->start->name);
+    fputc(',', f);
+    curves_quoted(f, s->run->start->label);
+    fprintf(f, ",%" PRId64 ",", s->run->start->seed);
+}
+
+static void curves_line(const eg_curves *s, FILE *f, bool named, const eg_curve_value *x)
+{
+    if (named)
+        curves_name(s, f);
+    fprintf(f, "%" PRId64 ",%.6g,", x->round, x->seconds);
+    curves_quoted(f, x->tag);
+    fprintf(f, ",%.17g\n", x->value);
+}
+
+static double curves_seconds(const eg_curves *s, int64_t round)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < s->run->log->n_round && s->run->log->round[i].round <= round; i++)
+        seconds += isnan(s->run->log->round[i].seconds) ? 0 : s->run->log->round[i].seconds;
+    return seconds;
+}
+
+/* How each client does, where clients were tested. */
+static eg_status curves_clients(const eg_curves *s, FILE *f, bool named)
+{
+    eg_record *record;
+    EG_TRY(eg_run_record(s->run->log, EG_RECORD_CLASS_IL, &record));
+    for (int64_t row = 0; row < eg_record_n_rows(record); row++) {
+        int64_t round = eg_record_round(record, row);
+        double seconds = curves_seconds(s, round), a;
+        for (int64_t c = 0; c < eg_record_n_clients(record); c++) {
+            char tag[64];
+            bool stream = eg_record_samples(record, row, c) > 0;
+            if (stream ? !eg_record_pooled(record, row, c, &a)
+                       : !eg_record_mean(record, row, c, &a))
+                continue;
+            snprintf(tag, sizeof tag, "accuracy/client_%" PRId64, c);
+            curves_line(s, f, named, &(eg_curve_value){tag, round, seconds, a});
+        }
     }
+    eg_record_free(record);
     return EG_OK;
+}
+
+/* How many images of a class were taken for which. */
+static void curves_confusion(const eg_curves *s, FILE *f, bool named)
+{
+    const eg_events *log = s->run->log;
+    for (const eg_confusion_event *e = log->confusion; e < log->confusion + log->n_confusion;
+         e++)
+        for (size_t k = 0; k < e->n_cells; k += 3) {
+            char tag[96];
+            snprintf(tag, sizeof tag, "confusion/class_%" PRId64 "/as_%" PRId64, e->cells[k],
+                     e->cells[k + 1]);
+            curves_line(s, f, named,
+                        &(eg_curve_value){tag, e->round, curves_seconds(s, e->round),
+                                          (double)e->cells[k + 2]});
+        }
+}
+
+void eg_curves_csv_head(FILE *f, bool named)
+{
+    fprintf(f, "%sround,seconds,tag,value\n", named ? "experiment,label,seed," : "");
+}
+
+eg_status eg_curves_csv_rows(const eg_curves *s, FILE *f, bool named)
+{
+    for (const eg_curve_value *x = s->list; x < s->list + s->n; x++)
+        curves_line(s, f, named, x);
+    EG_TRY(curves_clients(s, f, named));
+    curves_confusion(s, f, named);
+    return EG_OK;
+}
+
+void eg_curves_settings_head(FILE *f)
+{
+    fputs("experiment,label,seed,key,value\n", f);
+}
+
+void eg_curves_settings_rows(const eg_curves *s, FILE *f)
+{
+    for (size_t i = 0; i < s->n_settings; i++) {
+        curves_name(s, f);
+        curves_quoted(f, s->setting[i].key);
+        fputc(',', f);
+        curves_quoted(f, s->setting[i].value);
+        fputc('\n', f);
+    }
 }
