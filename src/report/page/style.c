@@ -139,4 +139,4 @@ static const char style_table[] =
 // clang-format on
 
 const char *const eg_style[] = {eg_style_colours, style_page, eg_style_chart, style_table,
-                               NULL};
+                                NULL};
