@@ -45,17 +45,28 @@ static eg_status record_number(const record *r, const eg_yaml_node *node, double
     return EG_OK;
 }
 
-/* The figure that the file gives for a run. */
+/* The figure that the file gives for a run. A paper may mean one of several values: the first
+ * that the file has is what the cell is of. */
 static eg_status record_published(const record *r, const eg_yaml_node *cell, const char *run,
-                                  const char *value, eg_published *out)
+                                  eg_published *out)
 {
     size_t n;
+    const char *value = "";
     const eg_published *list = eg_experiment_file_published(r->file, &n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].label, run) == 0 && strcmp(list[i].metric, value) == 0) {
-            *out = list[i];
-            return EG_OK;
-        }
+    const eg_yaml_node *node = eg_yaml_get(cell, "value");
+    if (!node)
+        return eg_yaml_fail(r->y, cell, EG_EFORMAT, "'value' is missing");
+    for (const eg_yaml_node *v = node->type == EG_YAML_SEQUENCE ? node->child : node; v;
+         v = v == node ? NULL : v->next) {
+        EG_TRY(eg_yaml_text(r->y, v, &value));
+        if (eg_summary_find(value) == EG_SUMMARY_N)
+            return eg_yaml_fail(r->y, v, EG_EFORMAT, "there is no value '%s'", value);
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(list[i].label, run) == 0 && strcmp(list[i].metric, value) == 0) {
+                *out = list[i];
+                return EG_OK;
+            }
+    }
     return eg_yaml_fail(r->y, cell, EG_ENOENT, "%s publishes no %s of a run '%s'",
                         eg_experiment_file_name(r->file), value, run);
 }
@@ -106,20 +117,16 @@ static void record_show(char out[80], double mean, double sd)
 static eg_status record_cell(const record *r, const char *system, const char *table,
                              const eg_yaml_node *cell)
 {
-    const char *name, *run, *value, *why = "";
+    const char *name, *run, *why = "";
     char published[80], mine[80];
     eg_published p = {.sd = -1};
     eg_spread ours;
     EG_TRY(record_text(r, cell, "cell", &name));
     EG_TRY(record_text(r, cell, "run", &run));
-    EG_TRY(record_text(r, cell, "value", &value));
     if (eg_yaml_get(cell, "why"))
         EG_TRY(record_text(r, cell, "why", &why));
-    eg_summary which = eg_summary_find(value);
-    if (which == EG_SUMMARY_N)
-        return eg_yaml_fail(r->y, cell, EG_EFORMAT, "there is no value '%s'", value);
-    EG_TRY(record_published(r, cell, run, value, &p));
-    EG_TRY(record_at_hand(r, run, which, &ours));
+    EG_TRY(record_published(r, cell, run, &p));
+    EG_TRY(record_at_hand(r, run, eg_summary_find(p.metric), &ours));
     if (ours.n == 0)
         EG_TRY(record_on_file(r, cell, &ours));
     record_show(published, p.mean, p.sd);
