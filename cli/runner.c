@@ -53,6 +53,15 @@ static screen_form run_form(const runner_options *o)
     return o->json ? SCREEN_JSON : o->quiet ? SCREEN_QUIET : form;
 }
 
+/* A run whose patience was over has fewer rounds than it was to have. */
+static void run_say_ending(const screen *s, const char *folder)
+{
+    char text[128];
+    eg_run_ending(folder, text);
+    if (*text && (s->form == SCREEN_BAR || s->form == SCREEN_LINES))
+        printf("%s %s\n", s->label, text);
+}
+
 static screen run_screen(const runner_options *o, const eg_experiment *e, uint64_t seed)
 {
     return (screen){.form = run_form(o),
@@ -100,6 +109,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e,
         return 1;
     }
     screen_finished(&shown, folder);
+    run_say_ending(&shown, folder);
     run_write_page(folder);
     return 0;
 }

@@ -26,10 +26,12 @@ typedef struct runner_share {
     size_t k, n;
 } runner_share;
 
+enum { RUNNER_SOURCES = 1024 }; /* a folder of runs is many */
+
 typedef struct runner_options {
     const char *verb;
-    cli_texts words;                   /* the files and folders as they were given */
-    runner_source sources[RUNNER_MAX]; /* what they are */
+    cli_texts words;                       /* the files and folders as they were given */
+    runner_source sources[RUNNER_SOURCES]; /* what they are */
     size_t n_sources;
     cli_texts only; /* labels; none: every run */
     const char *out, *data_dir, *tensorboard;

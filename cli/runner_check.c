@@ -157,7 +157,7 @@ static bool check_has_part(const runner_options *o, const char *part)
 static int check_reference(const runner_options *o)
 {
     size_t n_dirs = 0, n = 0;
-    const char *dirs[RUNNER_MAX];
+    const char *dirs[RUNNER_SOURCES];
     const eg_experiment **runs;
     for (const runner_source *s = o->sources; s < o->sources + o->n_sources; s++)
         n += s->n_runs;
@@ -254,10 +254,41 @@ static int check_choice(const runner_options *o)
                         option);
 }
 
+/* To compare, a folder of runs is all that are finished in it: the first in its place, the
+ * others behind the rest. */
+static int check_expand(runner_options *o, runner_source *folder)
+{
+    eg_run_folders f;
+    runner_source *to = folder;
+    int code = 0;
+    if (eg_run_folders_find(folder->path, &f) != EG_OK)
+        return 0; /* what it is instead is said later */
+    bool itself = strcmp(f.list[0], folder->path) == 0;
+    for (size_t i = 0; !itself && i < f.n && code == 0; i++) {
+        if (!eg_run_is_finished(f.list[i]))
+            continue;
+        if (!to && o->n_sources == RUNNER_SOURCES) {
+            code = eg_cli_usage(o->verb, "there are more than %d runs", RUNNER_SOURCES);
+            break;
+        }
+        runner_source *s = to ? to : &o->sources[o->n_sources++];
+        snprintf(s->found, sizeof s->found, "%s", f.list[i]);
+        s->path = s->found;
+        to = NULL;
+    }
+    eg_run_folders_free(&f);
+    return code;
+}
+
 int runner_check(runner_options *o)
 {
     bool found[RUNNER_MAX] = {false};
-    int code = check_twice(o);
+    int code = 0;
+    for (size_t i = 0, n = o->n_sources; o->reuse && i < n && code == 0; i++)
+        if (check_is_folder(o->sources[i].path))
+            code = check_expand(o, &o->sources[i]);
+    if (code == 0)
+        code = check_twice(o);
     if (code == 0)
         code = check_choice(o);
     for (size_t i = 0; i < o->n_sources && code == 0; i++) {

@@ -99,6 +99,10 @@ void eg_run_folders_free(eg_run_folders *f);
  * folder. *out is a C string; free() it. */
 eg_status eg_runs_print(const char *path, char **out);
 
+/* "seed 0 ended early, after round 12 of 30: ..." of a run that did; else "", as where there is
+ * no log to read. */
+void eg_run_ending(const char *run_dir, char out[128]);
+
 /* Removes the checkpoint of a run that is finished, which only a run that goes on needs; of any
  * other run nothing. *bytes: how large it was. Not really: that alone. */
 eg_status eg_run_clean(const char *run_dir, bool really, int64_t *bytes);

@@ -119,6 +119,16 @@ eg_status eg_run_clean(const char *run_dir, bool really, int64_t *bytes)
     return folders_remove(path, really, bytes);
 }
 
+void eg_run_ending(const char *run_dir, char out[128])
+{
+    eg_run *r;
+    *out = 0;
+    if (eg_run_load(run_dir, &r) != EG_OK)
+        return;
+    eg_show_ends(out, &(eg_group){.run = &r, .n = 1});
+    eg_run_free(r);
+}
+
 void eg_show_state(char out[64], const eg_run *r)
 {
     int64_t round = r->log->n_round ? r->log->round[r->log->n_round - 1].round : 0;
