@@ -12,6 +12,7 @@ YAML
 engram run held.yaml --quiet >table
 engram compare held.yaml --markdown | head -n 1 | cut -d'|' -f4,5
 grep -c 'mean, validation' runs/h-avg-s0-*/report.html | sed 's/[1-9][0-9]*/there/'
+engram run held.yaml --out early | grep -o 'ended early, after round [0-9] of 6: validation had not become better' | sort
 grep '"event":"stop"' runs/h-avg-s0-*/metrics.jsonl | sed 's/"best":.*/"best":X.../'
 engram export runs/h-avg-s0-* --format csv --out curves.csv >/dev/null
 grep -c validation/mean curves.csv
