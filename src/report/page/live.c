@@ -117,7 +117,6 @@ eg_status eg_live_new(const char *folder, int port, eg_live **out)
     snprintf(text, sizeof text, "%d", port);
     eg_status s = eg_http_server_new(&(eg_http_listen){.host = "127.0.0.1",
                                                        .port = text,
-                                                       .max_body = 1,
                                                        .wait = LIVE_WAIT_SECONDS,
                                                        .handle = live_answer,
                                                        .context = l},
