@@ -47,8 +47,7 @@ eg_status eg_gallery_save(const eg_gallery *g, const eg_stored_note *notes, size
  * is not finite. */
 typedef struct eg_exhibits eg_exhibits;
 eg_status eg_exhibits_open(const char *path, eg_exhibits **out);
-eg_status eg_exhibits_parse(const void *bytes, size_t n, eg_exhibits **out); /* bytes stay */
-void eg_exhibits_free(eg_exhibits *x);                                       /* NULL is fine */
+void eg_exhibits_free(eg_exhibits *x); /* NULL is fine */
 
 /* Who is there, in the order of the file; a note, NULL if there is none. Borrowed. */
 size_t eg_exhibits_n(const eg_exhibits *x);

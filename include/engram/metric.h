@@ -99,11 +99,6 @@ extern const eg_metric *const eg_metrics[]; /* NULL at the end */
 extern const eg_family eg_metric_family;
 const eg_metric *eg_metric_find(const char *word); /* as eg_family_find */
 
-/* The metric's value; EG_ENOENT if it has no meaning here, EG_EINVAL without a needed
- * reference. */
-eg_status eg_metric_value(const eg_metric *m, const eg_record *r, const eg_record *reference,
-                          int64_t who, double *out);
-
 /* What a run as a whole is judged by: the server's model if it was ever measured, else the mean
  * over the clients that have a value. False, and 0, if nobody has one. */
 bool eg_run_value(const eg_metric *m, const eg_record *r, const eg_record *reference,

@@ -51,10 +51,6 @@ bool eg_recipe_is_random(const eg_recipe *r);
 void eg_recipe_fill(const eg_recipe *r, const eg_table *t, const int64_t *rows, size_t n,
                     eg_rng *rng, float *x);
 
-/* Fills y [n fan] with their labels. */
-void eg_recipe_labels(const eg_recipe *r, const eg_table *t, const int64_t *rows, size_t n,
-                      int32_t *y);
-
 /* Where each pixel of a rotated image comes from: map[i] is an input pixel, or -1 for zero.
  * Nearest neighbour about the centre of a height x width image; angles that are multiples of 90
  * move pixels exactly (90 and 270 only when the image is square). */

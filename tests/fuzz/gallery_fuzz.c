@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/base.h"
+#include "engine/generator/gallery.h"
 #include "fuzz/fuzz.h"
-
-#include <engram/gallery.h>
 
 #include <string.h>
 

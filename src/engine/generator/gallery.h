@@ -14,6 +14,9 @@ typedef struct eg_drawer_name {
 } eg_drawer_name;
 eg_drawer_name eg_drawer_prefix(eg_drawer who);
 
+/* As eg_exhibits_open, of bytes in memory, which stay the caller's. */
+eg_status eg_exhibits_parse(const void *bytes, size_t n, eg_exhibits **out);
+
 /* Before anything is added: a gallery for a sheet, of whoever comes first alone. */
 void eg_gallery_want_one(eg_gallery *g);
 

@@ -338,12 +338,3 @@ void eg_recipe_fill(const eg_recipe *r, const eg_table *t, const int64_t *rows, 
         x += eg_recipe_fan(r) * r->channels * plane;
     }
 }
-
-void eg_recipe_labels(const eg_recipe *r, const eg_table *t, const int64_t *rows, size_t n,
-                      int32_t *y)
-{
-    int32_t fan = (int32_t)eg_recipe_fan(r);
-    for (size_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < fan; k++)
-            *y++ = fan * t->y[rows[i]] + k;
-}
