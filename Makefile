@@ -16,7 +16,7 @@ ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2) \
 # Freed memory stays poisoned for 16 MB, not 256: what tests touch anew takes the kernel's time.
 quick = ASAN_OPTIONS=quarantine_size_mb=16
 
-.PHONY: help build demo install python test test-slow bench clean
+.PHONY: help build demo install python deb test test-slow coverage reference bench clean
 .NOTPARALLEL:
 
 help: ## list these words
@@ -30,7 +30,7 @@ demo: build ## build engram and see forgetting happen and be cured
 	rm -rf build/demo
 	build/release/engram compare experiments/demo.yaml --out build/demo
 
-install: ## put program, library and experiments under PREFIX, /usr/local
+install: ## put program, library, documents and experiments under PREFIX, /usr/local
 	tools/setup build
 	$(call build,release,installed)
 	cmake --install build/release --prefix $(PREFIX) >build/install.log
@@ -40,6 +40,14 @@ python: ## build the Python package, build/release/python, and run its tests
 	$(call build,release)
 	$(call ctest,release,fast) -R '^python_'
 
+deb: ## make a Debian package of program, library and units, in build
+	tools/setup build
+	$(call build,release,installed)
+	tools/deb build/release build
+
+reference: ## make the reference of the library from its headers, build/reference
+	tools/reference build/reference
+
 test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/setup build check chromium mpi python
 	$(call build,release)
@@ -48,16 +56,21 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	$(quick) $(call ctest,asan,fast)
 	tools/check
 
-test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer and the fuzzers
+test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer, clang and the fuzzers
 	tools/setup build check fuzz mpi python slow torch
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)
+	$(call build,clang)
 	tools/check --deep
 	$(call ctest,release,slow)
 	$(call ctest,asan,long)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan.supp $(still) $(call ctest,tsan,threaded)
 	tools/fuzz all 60
+
+coverage: ## how many lines the fast tests run, by folder
+	tools/setup build check
+	tools/coverage
 
 bench: ## measure speed, beside PyTorch, which it installs
 	tools/setup build torch

@@ -51,6 +51,9 @@ function(eg_kernels isa)
                   # what AddressSanitizer finds too is not checked a second time at every load
     set(level -O2 -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow)
   endif()
+  if(CMAKE_C_COMPILER_ID MATCHES Clang) # does not know ivdep, and looks at the pointers instead
+    list(APPEND level -Wno-unknown-pragmas)
+  endif()
   # Without traps and errno a condition may become a blend; no value changes.
   target_compile_options(kernels_${isa} PRIVATE ${level} -ffp-contract=fast -fno-trapping-math
                          -fno-math-errno -Wno-psabi ${ARGN})

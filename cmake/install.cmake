@@ -1,5 +1,5 @@
 # `make install PREFIX=DIR`: the program with its manual page and completion, the library with its
-# headers, shared and static, and the experiments.
+# headers, shared and static, the experiments, the documents and the examples.
 include(GNUInstallDirs)
 file(RELATIVE_PATH EG_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so that the tree can be moved
 configure_file(cmake/engram.pc.in engram.pc @ONLY)
@@ -20,7 +20,7 @@ install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/engram)
 install(FILES ${PROJECT_BINARY_DIR}/engram.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # What there is to read.
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md SECURITY.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What the program says about itself.

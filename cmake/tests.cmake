@@ -108,7 +108,7 @@ eg_test_isa(golden_model_test plain slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
 if(EG_SANITIZE) # these test scripts of tools/, and a page's looks, whatever the build
-  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page|python)_test.sh$")
+  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page|reference|package|python)_test.sh$")
 endif()
 foreach(script IN LISTS scripts)
   get_filename_component(name ${script} NAME_WE)

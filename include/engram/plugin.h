@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* While the first number is 0, the second tells what does not fit together. */
-#define EG_PLUGIN_VERSION "0.1"
+#define EG_PLUGIN_VERSION "0.2"
 
 /* What a plugin was built against: the version, and the sizes of what it shares with the
  * program, which tell states of one version apart. */
