@@ -40,8 +40,8 @@ typedef struct eg_added {
 typedef struct eg_family {
     const char *name;     /* of all members: "optimisers" */
     const char *singular; /* of one: "optimiser" */
-    const void
-        *members;    /* pointers to descriptors that begin with an eg_component, then NULL */
+    /* Pointers to descriptors that begin with an eg_component, then NULL. */
+    const void *members;
     eg_added *added; /* come behind them; NULL: nothing can be added */
 } eg_family;
 

@@ -27,8 +27,8 @@ typedef struct eg_table {
     bool borrowed;  /* these values are another's, who keeps them: never changed, never freed */
     int32_t *y;     /* [n], in [0, classes) */
     int32_t *group; /* [n] or NULL: natural owner of each sample (FEMNIST's writer) */
-    char
-        note[EG_NOTE_SIZE]; /* what a user should know, "1 of 5 training files"; mostly empty */
+    /* What a user should know, "1 of 5 training files"; mostly empty. */
+    char note[EG_NOTE_SIZE];
 } eg_table;
 
 /* Makes a zeroed table of bytes, or of floats, without groups. Release with eg_table_fini. */

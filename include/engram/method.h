@@ -47,12 +47,13 @@ typedef struct eg_replay {
 /* One more exchange in every round, after training. */
 typedef struct eg_exchange {
     const char *name;
-    bool sum; /* only the mean of the answers is used: collect is called once, for EG_SERVER,
-                 with the mean of every tensor and scalar over the accepted answers that have
-                 it, and not at all if there is none; so single answers may one day be hidden */
-    bool
-        everyone; /* also clients who took part before and would now, if they had data; their
-                     view is what they had then. Who was not drawn for the round is not asked */
+    /* Only the mean of the answers is used: collect is called once, for EG_SERVER, with the
+     * mean of every tensor and scalar over the accepted answers that have it, and not at all if
+     * there is none; so single answers may one day be hidden. */
+    bool sum;
+    /* Also clients who took part before and would now, if they had data; their view is what
+     * they had then. Who was not drawn for the round is not asked. */
+    bool everyone;
 } eg_exchange;
 
 /* What a part wishes of the run. */

@@ -68,8 +68,8 @@ typedef struct eg_join_how {
     const char *url; /* "https://host:port" */
     int64_t client;  /* which of the run's clients it is */
     const char *key; /* a file with its key, or with the keys of all */
-    const char
-        *ca; /* a PEM file of who vouches for the server; NULL: those the system trusts */
+    /* A PEM file of who vouches for the server; NULL: those the system trusts. */
+    const char *ca;
     const char *state;           /* the folder of its records; NULL: "engram-state" */
     const char *data_dir;        /* NULL: ENGRAM_DATA */
     const char *const *settings; /* [n_settings] "key=value" over the server's: the device's own

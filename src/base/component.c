@@ -26,8 +26,7 @@ eg_status eg_component_copy(const eg_component *c, const void *from, void **out)
 
 const eg_component *eg_family_at(const eg_family *f, size_t i)
 {
-    const eg_component
-        *c; /* copied, since the array's own type differs from family to family */
+    const eg_component *c; /* copied: the array's own type differs from family to family */
     size_t k = 0;
     for (;; k++) {
         memcpy(&c, (const char *)f->members + k * sizeof c, sizeof c);

@@ -94,8 +94,8 @@ typedef struct eg_place_weights {
  * A unit is a tile of one vector of samples; so many are worked on together. */
 typedef struct eg_winograd_data {
     const float *x, *dy, *u;
-    float
-        *scratch; /* 64 (ic + oc) vectors a unit; for the weights one more a pair of channels */
+    /* 64 (ic + oc) vectors per unit; for the weights one more per pair of channels. */
+    float *scratch;
 } eg_winograd_data;
 enum { EG_WINOGRAD_UNITS = 2, EG_WINOGRAD_GRAD_UNITS = 4 };
 

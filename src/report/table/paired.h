@@ -12,8 +12,8 @@ eg_paired eg_group_paired(const eg_group *g, const eg_group *other, eg_summary w
 
 /* What the groups of a comparison are held against. */
 typedef struct eg_against {
-    const eg_group *
-        *to; /* [groups]: whom each is held against, which may be itself; NULL: none */
+    /* [groups]: whom each is held against, which may be itself; NULL: none. */
+    const eg_group **to;
     const char *words;  /* "to er"; NULL: no difference is worth being said */
     const char *beside; /* "er_9 (train.batch)": rows that differ in more than a part from what
                            lacks it; NULL: none */

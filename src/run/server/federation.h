@@ -53,14 +53,13 @@ typedef struct eg_federation {
     char encoder_sha256[65];        /* of what it was pre-trained to; "": it was not */
     float *param, *state;           /* the global model */
     float *next_param, *next_state; /* the mean that will become it */
-    eg_server_optimizer
-        *optimizer; /* what moves the model along the mean change; NULL: nothing */
+    /* What moves the model along the mean change; NULL: nothing. */
+    eg_server_optimizer *optimizer;
     eg_robust *robust_param, *robust_state; /* where server.mean is no plain mean; else NULL: */
     eg_mean mean_param, mean_state;
-    eg_mean unweighed_param,
-        unweighed_state; /* without the parts' factors, if a part has one */
-    bool *lost;          /* [clients selected]: those lost in this round; NULL: none was */
-    size_t n_losses;     /* of clients, over all rounds */
+    eg_mean unweighed_param, unweighed_state; /* without the factors that parts have */
+    bool *lost;      /* [clients selected]: those lost in this round; NULL: none was */
+    size_t n_losses; /* of clients, over all rounds */
     char folder_path[512], store[EG_RUN_PATH];
     eg_ledger *ledger;
     eg_records *records; /* the server's own */
