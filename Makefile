@@ -1,5 +1,6 @@
 # The front door: one word per job. CMake and Ninja do the work, in build/<preset>.
-JOBS ?= $(shell nproc)
+# Tests and compilers wait for the disk now and then: one more than there are cores.
+JOBS ?= $(shell expr $$(nproc) + 1)
 PREFIX ?= /usr/local
 
 # Configures and builds one preset, or one target of it: $(call build,release[,target]).
