@@ -76,7 +76,7 @@ cp user.c package
 cat >package/CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.16)
 project(user C)
-find_package(engram 0.1 REQUIRED)
+find_package(engram 0.2 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE engram::engram)
 CMAKE
