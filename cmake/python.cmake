@@ -38,6 +38,7 @@ if(TARGET engram_python)
       COMMAND ${EG_PYTHON} -c "import sys; print('lib/python%d.%d/dist-packages/engram' % sys.version_info[:2])"
       OUTPUT_VARIABLE EG_PYTHON_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
+  add_dependencies(installed engram_python)
   install(TARGETS engram_python LIBRARY DESTINATION ${EG_PYTHON_FOLDER})
   install(FILES ${modules} DESTINATION ${EG_PYTHON_FOLDER})
 endif()
