@@ -60,17 +60,18 @@ eg_status eg_model_print(const eg_model *m, const void *options, size_t room, ch
 
 typedef struct eg_net eg_net;
 
-/* What a net is made for. options is NULL or a text for eg_model_set: "depth=0 width=64". */
+/* What a net is made for. All of it is the caller's, who needs it until the net is made. */
 typedef struct eg_net_spec {
     const char *model;
     int64_t channels, height, width, classes;
-    const char *options;
-    int64_t side; /* outputs of a second head on the features, "side"; 0: there is none */
+    const char *options; /* NULL, or a text for eg_model_set: "depth=0 width=64" */
+    int64_t side;    /* outputs of a second head on the features, "side"; 0: there is none */
+    const void *set; /* NULL: the options' defaults; or the model's options as they are set, to
+                        which the text adds */
+    const eg_marks *marks; /* NULL, or where a list of layers was read: errors tell the place */
 } eg_net_spec;
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out);
-/* The same for a list of layers that was read from a file: its errors tell the place. */
-eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_net **out);
 void eg_net_free(eg_net *net); /* NULL is fine */
 
 /* Freezes tensors of the features, once, before the net is used: "all" freezes none, "head"

@@ -52,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         return 0;
     text[strcspn(text, "\t\r\n")] = 0; /* options have blanks only */
     snprintf(options, sizeof options, "layers=%s", text);
-    if (eg_net_new(&(eg_net_spec){"layers", 3, 32, 32, 10, options, 0}, &net) == EG_OK)
+    if (eg_net_new(&(eg_net_spec){"layers", 3, 32, 32, 10, options, 0, NULL, NULL}, &net) ==
+        EG_OK)
         eg_net_free(net);
     return 0;
 }

@@ -129,13 +129,13 @@ static void test_norms_of_a_batch_are_those_of_its_samples(void **state)
 {
     (void)state;
     static const eg_net_spec specs[] = {
-        {"mlp", 1, 28, 28, 10, NULL, 0},
-        {"mlp", 2, 3, 3, 5, "depth=0", 0},
-        {"cnn", 1, 28, 28, 10, NULL, 0},
-        {"cnn", 3, 8, 8, 10, NULL, 0}, /* few places: by Gram matrices */
-        {"cnn-small", 1, 28, 28, 10, NULL, 0},
-        {"resnet18-thin", 3, 16, 16, 10, NULL, 0},
-        {"resnet18-thin", 1, 9, 7, 3, NULL, 0},
+        {"mlp", 1, 28, 28, 10, NULL, 0, NULL, NULL},
+        {"mlp", 2, 3, 3, 5, "depth=0", 0, NULL, NULL},
+        {"cnn", 1, 28, 28, 10, NULL, 0, NULL, NULL},
+        {"cnn", 3, 8, 8, 10, NULL, 0, NULL, NULL}, /* few places: by Gram matrices */
+        {"cnn-small", 1, 28, 28, 10, NULL, 0, NULL, NULL},
+        {"resnet18-thin", 3, 16, 16, 10, NULL, 0, NULL, NULL},
+        {"resnet18-thin", 1, 9, 7, 3, NULL, 0, NULL, NULL},
     };
     int forms[2] = {0};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
@@ -148,7 +148,7 @@ static void test_the_training_form_of_batch_norm_is_refused(void **state)
 {
     (void)state;
     subject s;
-    subject_open(&s, (eg_net_spec){"resnet18-thin", 3, 8, 8, 4, NULL, 0});
+    subject_open(&s, (eg_net_spec){"resnet18-thin", 3, 8, 8, 4, NULL, 0, NULL, NULL});
     eg_graph *g;
     assert_ok(eg_graph_new(&g));
     eg_output(g, "norms", eg_sample_norms(g, record_losses(&s, g, 4, true), s.table));
@@ -162,7 +162,7 @@ static void test_a_tensor_used_twice_is_refused(void **state)
 {
     (void)state;
     subject s;
-    subject_open(&s, (eg_net_spec){"mlp", 1, 3, 3, 4, NULL, 0});
+    subject_open(&s, (eg_net_spec){"mlp", 1, 3, 3, 4, NULL, 0, NULL, NULL});
     eg_graph *g;
     assert_ok(eg_graph_new(&g));
     eg_node *x = eg_input(g, "x", eg_dims(5, 1, 3, 3)),
@@ -178,7 +178,7 @@ static void test_losses_must_be_one_a_sample(void **state)
 {
     (void)state;
     subject s;
-    subject_open(&s, (eg_net_spec){"mlp", 1, 3, 3, 4, NULL, 0});
+    subject_open(&s, (eg_net_spec){"mlp", 1, 3, 3, 4, NULL, 0, NULL, NULL});
     eg_graph *g;
     assert_ok(eg_graph_new(&g));
     eg_sample_norms(g, eg_sum(g, record_losses(&s, g, 5, false), EG_ALL_AXES), s.table);
@@ -209,7 +209,7 @@ static void test_norms_grow_with_the_square_of_a_sample_s_weight(void **state)
 {
     (void)state;
     subject s;
-    subject_open(&s, (eg_net_spec){"mlp", 1, 3, 3, 4, NULL, 0});
+    subject_open(&s, (eg_net_spec){"mlp", 1, 3, 3, 4, NULL, 0, NULL, NULL});
     eg_graph *g;
     eg_plan *plan;
     assert_ok(eg_graph_new(&g));

@@ -149,7 +149,8 @@ static eg_status new_layers(const char *list, eg_net_spec spec, const eg_marks *
     snprintf(options, sizeof options, "layers=%s", list);
     spec.model = "layers";
     spec.options = options;
-    return eg_net_new_marked(&spec, marks, out);
+    spec.marks = marks;
+    return eg_net_new(&spec, out);
 }
 
 /* What is wrong with a list for an input: the layer and both shapes. */
@@ -297,7 +298,13 @@ static eg_init first_of(const char *init, size_t tensor)
     char options[256];
     snprintf(options, sizeof options, "layers=[conv 8 k3, flatten, linear 6, relu] %s", init);
     eg_net *net;
-    assert_ok(eg_net_new(&(eg_net_spec){"layers", 3, 8, 8, 4, options, 0}, &net));
+    assert_ok(eg_net_new(&(eg_net_spec){.model = "layers",
+                                        .channels = 3,
+                                        .height = 8,
+                                        .width = 8,
+                                        .classes = 4,
+                                        .options = options},
+                         &net));
     eg_init first = eg_params_at(eg_net_params(net), tensor)->init;
     eg_net_free(net);
     return first;

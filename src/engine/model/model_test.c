@@ -57,19 +57,22 @@ static void test_parameters_are_counted(void **state)
         eg_net_spec spec;
         int64_t count;
     } rows[] = {
-        {{"mlp", 1, 28, 28, 10, NULL, 0}, 784 * 100 + 100 + 100 * 100 + 100 + 100 * 10 + 10},
-        {{"mlp", 1, 28, 28, 10, "depth=0", 0}, 7850},
-        {{"mlp", 3, 4, 5, 7, "depth=1 width=9", 0}, 60 * 9 + 9 + 9 * 7 + 7},
-        {{"cnn-small", 1, 28, 28, 10, NULL, 0}, 21840},
-        {{"cnn", 1, 28, 28, 10, NULL, 0}, 1663370},
-        {{"cnn", 3, 32, 32, 10, NULL, 0}, 2156490},
-        {{"cnn", 1, 8, 8, 3, "width=2 hidden=5", 0}, 52 + 204 + 16 * 5 + 5 + 15 + 3},
-        {{"cnn-small", 1, 28, 28, 3, "width=2 hidden=5", 0}, 52 + 204 + 64 * 5 + 5 + 15 + 3},
-        {{"resnet18", 3, 32, 32, 10, NULL, 0}, 11173962},
-        {{"resnet18", 3, 32, 32, 100, NULL, 0}, 11220132},
-        {{"resnet18", 3, 32, 32, 400, NULL, 0}, 11374032},
-        {{"resnet18-thin", 3, 32, 32, 10, NULL, 0}, 701466},
-        {{"resnet18-thin", 1, 32, 32, 10, NULL, 0}, 701178},
+        {{"mlp", 1, 28, 28, 10, NULL, 0, NULL, NULL},
+         784 * 100 + 100 + 100 * 100 + 100 + 100 * 10 + 10},
+        {{"mlp", 1, 28, 28, 10, "depth=0", 0, NULL, NULL}, 7850},
+        {{"mlp", 3, 4, 5, 7, "depth=1 width=9", 0, NULL, NULL}, 60 * 9 + 9 + 9 * 7 + 7},
+        {{"cnn-small", 1, 28, 28, 10, NULL, 0, NULL, NULL}, 21840},
+        {{"cnn", 1, 28, 28, 10, NULL, 0, NULL, NULL}, 1663370},
+        {{"cnn", 3, 32, 32, 10, NULL, 0, NULL, NULL}, 2156490},
+        {{"cnn", 1, 8, 8, 3, "width=2 hidden=5", 0, NULL, NULL},
+         52 + 204 + 16 * 5 + 5 + 15 + 3},
+        {{"cnn-small", 1, 28, 28, 3, "width=2 hidden=5", 0, NULL, NULL},
+         52 + 204 + 64 * 5 + 5 + 15 + 3},
+        {{"resnet18", 3, 32, 32, 10, NULL, 0, NULL, NULL}, 11173962},
+        {{"resnet18", 3, 32, 32, 100, NULL, 0, NULL, NULL}, 11220132},
+        {{"resnet18", 3, 32, 32, 400, NULL, 0, NULL, NULL}, 11374032},
+        {{"resnet18-thin", 3, 32, 32, 10, NULL, 0, NULL, NULL}, 701466},
+        {{"resnet18-thin", 1, 32, 32, 10, NULL, 0, NULL, NULL}, 701178},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         eg_net *net = open_net(rows[i].spec);
@@ -103,22 +106,25 @@ static void test_inputs_that_do_not_fit_are_said_with_their_numbers(void **state
 {
     (void)state;
     eg_net *net;
-    assert_fails(eg_net_new(&(eg_net_spec){"cnn-small", 1, 9, 9, 10, NULL, 0}, &net), EG_ESHAPE,
-                 "cnn_small for 1x9x9");
-    assert_null(net);
-    assert_fails(eg_net_new(&(eg_net_spec){"mlp", 1, 0, 9, 10, NULL, 0}, &net), EG_ESHAPE,
-                 "1x0x9");
     assert_fails(
-        eg_net_new(&(eg_net_spec){"mlp", 3000000000, 3000000000, 9, 10, NULL, 0}, &net),
+        eg_net_new(&(eg_net_spec){"cnn-small", 1, 9, 9, 10, NULL, 0, NULL, NULL}, &net),
+        EG_ESHAPE, "cnn_small for 1x9x9");
+    assert_null(net);
+    assert_fails(eg_net_new(&(eg_net_spec){"mlp", 1, 0, 9, 10, NULL, 0, NULL, NULL}, &net),
+                 EG_ESHAPE, "1x0x9");
+    assert_fails(
+        eg_net_new(&(eg_net_spec){"mlp", 3000000000, 3000000000, 9, 10, NULL, 0, NULL, NULL},
+                   &net),
         EG_ESHAPE, "more elements than memory can hold");
-    assert_fails(eg_net_new(&(eg_net_spec){"vgg", 1, 9, 9, 10, NULL, 0}, &net), EG_ENOENT,
-                 "vgg");
-    assert_fails(eg_net_new(&(eg_net_spec){"mlp", 1, 9, 9, 10, "depth=-1", 0}, &net), EG_EINVAL,
-                 "mlp: depth: -1 is outside [0, 64]");
-    assert_fails(eg_net_new(&(eg_net_spec){"mlp", 1, 9, 9, 10, "width", 0}, &net), EG_EINVAL,
-                 "'width' is not name=value");
-    assert_fails(eg_net_new(&(eg_net_spec){"cnn", 1, 9, 9, 10, "depth=3", 0}, &net), EG_ENOENT,
-                 "cnn: there is no option 'depth'");
+    assert_fails(eg_net_new(&(eg_net_spec){"vgg", 1, 9, 9, 10, NULL, 0, NULL, NULL}, &net),
+                 EG_ENOENT, "vgg");
+    assert_fails(
+        eg_net_new(&(eg_net_spec){"mlp", 1, 9, 9, 10, "depth=-1", 0, NULL, NULL}, &net),
+        EG_EINVAL, "mlp: depth: -1 is outside [0, 64]");
+    assert_fails(eg_net_new(&(eg_net_spec){"mlp", 1, 9, 9, 10, "width", 0, NULL, NULL}, &net),
+                 EG_EINVAL, "'width' is not name=value");
+    assert_fails(eg_net_new(&(eg_net_spec){"cnn", 1, 9, 9, 10, "depth=3", 0, NULL, NULL}, &net),
+                 EG_ENOENT, "cnn: there is no option 'depth'");
 }
 
 static void test_an_mlp_of_depth_0_is_logistic_regression(void **state)

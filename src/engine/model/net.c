@@ -60,11 +60,12 @@ eg_status eg_model_print(const eg_model *m, const void *options, size_t room, ch
 }
 
 /* Records the net once, so that its table is complete and its shapes are known to fit. */
-static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
+static eg_status net_fill_table(eg_net *net)
 {
     eg_graph *g;
     EG_TRY(eg_graph_new(&g));
     const eg_net_spec *s = &net->spec;
+    const eg_marks *marks = s->marks;
     eg_node *x = eg_input(g, "x", eg_dims(2, s->channels, s->height, s->width));
     eg_node *features = eg_net_features(net, g, x);
     net->head = eg_params_n(net->params);
@@ -84,12 +85,25 @@ static eg_status net_fill_table(eg_net *net, const eg_marks *marks)
                     (long long)s->channels, (long long)s->height, (long long)s->width);
 }
 
-eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
+/* Sets the options and records the net once. */
+static eg_status net_fill(eg_net *net)
 {
-    return eg_net_new_marked(spec, NULL, out);
+    const eg_model *m = net->model;
+    const eg_net_spec *s = &net->spec;
+    EG_TRY(s->set ? eg_component_copy(&m->component, s->set, &net->options)
+                  : eg_component_new(&m->component, &net->options));
+    EG_TRY(eg_params_new(&net->params));
+    EG_TRY(eg_model_set(m, net->options, s->options ? s->options : ""));
+    if (m->locate)
+        m->locate(net->options, s->marks);
+    EG_TRY(net_fill_table(net));
+    if (m->locate)
+        m->locate(net->options, NULL);
+    net->spec.options = NULL, net->spec.set = NULL, net->spec.marks = NULL; /* the caller's */
+    return EG_OK;
 }
 
-eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_net **out)
+eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
 {
     *out = NULL;
     const eg_model *model = eg_model_find(spec->model);
@@ -107,24 +121,12 @@ eg_status eg_net_new_marked(const eg_net_spec *spec, const eg_marks *marks, eg_n
     net->model = model;
     net->spec = *spec;
     net->spec.model = model->component.name;
-    net->spec.options = NULL;
-    eg_status s = eg_component_new(&model->component, &net->options);
+    eg_status s = net_fill(net);
     if (s == EG_OK)
-        s = eg_params_new(&net->params);
-    if (s == EG_OK)
-        s = eg_model_set(model, net->options, spec->options ? spec->options : "");
-    if (s == EG_OK && model->locate)
-        model->locate(net->options, marks);
-    if (s == EG_OK)
-        s = net_fill_table(net, marks);
-    if (s == EG_OK && model->locate) /* the marks are the caller's */
-        model->locate(net->options, NULL);
-    if (s != EG_OK) {
+        *out = net;
+    else
         eg_net_free(net);
-        return s;
-    }
-    *out = net;
-    return EG_OK;
+    return s;
 }
 
 void eg_net_free(eg_net *net)

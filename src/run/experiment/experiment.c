@@ -352,7 +352,6 @@ eg_status eg_experiment_resolve(eg_experiment *e)
 {
     size_t n = 0;
     uint8_t digest[32];
-    EG_TRY(eg_model_print(e->model, e->model_options, sizeof e->net_options, e->net_options));
     EG_TRY(experiment_settle(&e->start));
     EG_TRY(eg_spec_hold_out(e->spec, e->data.validation));
     FILE *to = open_memstream(&e->resolved, &n);

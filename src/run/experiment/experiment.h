@@ -109,7 +109,6 @@ struct eg_experiment {
     eg_eval_opts eval;
     eg_pretrain_opts pretrain;
     eg_parts parts;
-    char net_options[2 * EG_OPT_TEXT_SIZE]; /* the model's, as a net takes them */
     eg_marks layers; /* where its list of layers was read; n 0: unknown */
     char layers_file[EG_OPT_TEXT_SIZE];
     eg_mark layers_at[EG_MAX_LAYERS];

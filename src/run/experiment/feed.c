@@ -269,7 +269,8 @@ void eg_feed_close(eg_feed *f)
 eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
 {
     return (eg_net_spec){.model = e->model->component.name,
-                         .options = e->net_options,
+                         .set = e->model_options,
+                         .marks = &e->layers,
                          .channels = f->channels,
                          .height = f->height,
                          .width = f->width,
@@ -294,12 +295,14 @@ eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
     if (made_for) {
         spec = *made_for;
         spec.model = e->model->component.name;
-        spec.options = e->net_options;
+        spec.options = NULL;
+        spec.set = e->model_options;
+        spec.marks = &e->layers;
     } else {
         EG_TRY(eg_feed_open(e, 0, data_dir, &f));
         spec = eg_feed_net(e, &f);
     }
-    eg_status s = eg_net_new_marked(&spec, &e->layers, out);
+    eg_status s = eg_net_new(&spec, out);
     eg_feed_close(&f);
     return s;
 }
@@ -397,7 +400,7 @@ eg_status eg_experiment_equip(const eg_experiment *e, uint64_t seed, const char 
         EG_TRY(feed_check_pixels(feed));
     eg_net_spec spec = eg_feed_net(e, feed);
     spec.side = agreed->all.side;
-    EG_TRY(eg_net_new_marked(&spec, &e->layers, net));
+    EG_TRY(eg_net_new(&spec, net));
     bool said = strcmp(e->start.train, "all") != 0;
     return eg_net_freeze(*net, said || !agreed->all.train ? e->start.train : agreed->all.train);
 }

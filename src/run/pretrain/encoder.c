@@ -4,6 +4,7 @@
 #include "run/pretrain/encoder.h"
 
 #include "base/checksum.h"
+#include "engine/model/net.h"
 #include "io/disk.h"
 #include "run/experiment/feed.h"
 #include "run/experiment/settings.h"
@@ -53,15 +54,16 @@ static void encoder_print_rows(FILE *to, const eg_encoder *c)
 static eg_status encoder_print_key(const eg_experiment *e, eg_encoder *c)
 {
     const eg_net_spec *s = eg_net_spec_of(c->net);
-    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
+    char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE], options[EG_NET_OPTIONS];
     size_t n;
+    EG_TRY(eg_model_print(e->model, e->model_options, sizeof options, options));
     FILE *to = open_memstream(&c->key, &n);
     if (!to)
         return eg_fail(EG_ENOMEM, "no memory for a text");
     eg_opt_print(eg_opts_find(eg_settings_of_data, "mean"), &e->data, mean);
     eg_opt_print(eg_opts_find(eg_settings_of_data, "std"), &e->data, std);
     fprintf(to, "engram: %s\nisa: %s\n", eg_version(), eg_isa_name());
-    fprintf(to, "network: %s %s\n", s->model, e->net_options);
+    fprintf(to, "network: %s %s\n", s->model, options);
     fprintf(to, "input: %" PRId64 "x%" PRId64 "x%" PRId64 "\n", s->channels, s->height,
             s->width);
     fprintf(to, "mean: %s\nstd: %s\n", mean, std);
@@ -99,7 +101,7 @@ static eg_status encoder_fill(const eg_experiment *e, const eg_net_spec *as_run,
     EG_TRY(encoder_fits(c->opts, as_run));
     spec.classes = c->opts->classes;
     spec.side = 0;
-    EG_TRY(eg_net_new_marked(&spec, &e->layers, &c->net));
+    EG_TRY(eg_net_new(&spec, &c->net));
     EG_TRY(eg_experiment_norm(&e->data, &c->norm));
     c->images = llround((double)c->opts->images * e->scale);
     c->images = c->images > 1 ? c->images : 2; /* batch norm cannot learn from one */
