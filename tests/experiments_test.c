@@ -89,6 +89,26 @@ static void check_fedspace_row(const eg_experiment *e)
 }
 
 /* Resolves every run. Returns how many there are. */
+/* A run with a published regret has a run in its file that its own is held against. */
+static void check_bound(const eg_experiment_file *file, const eg_experiment *e)
+{
+    char bound[EG_OPT_TEXT_SIZE] = "centralized";
+    const char *label = eg_experiment_label(e), *other;
+    size_t n, i = 0;
+    const eg_published *list = eg_experiment_file_published(file, &n);
+    while (i < n && (strcmp(list[i].label, label) != 0 || strcmp(list[i].metric, "ar") != 0))
+        i++;
+    const char *at = strstr(eg_experiment_text(e), "\nbound: '");
+    if (at)
+        snprintf(bound, sizeof bound, "%.*s", (int)strcspn(at + 9, "'"), at + 9);
+    for (size_t k = 0; i < n && (other = eg_experiment_file_label(file, k)); k++)
+        if (strcmp(other, bound) == 0)
+            return;
+    if (i < n)
+        fail_msg("%s: '%s' has a regret to '%s', which is not there",
+                 eg_experiment_file_name(file), label, bound);
+}
+
 static size_t check_file(const char *path)
 {
     eg_experiment_file *file;
@@ -102,6 +122,7 @@ static size_t check_file(const char *path)
         if (strstr(path, "/fedcil/"))
             check_fedcil_row(e);
         check_fedspace_row(e);
+        check_bound(file, e);
         eg_experiment_free(e);
     }
     check_published(file);

@@ -90,7 +90,7 @@ typedef struct eg_metric {
     bool aside;           /* shown only where a paper has it, or on demand */
     const char *formula;  /* what `engram help METRIC` prints */
     bool of_clients;      /* a function of all clients: who is ignored */
-    bool needs_reference; /* a function of two records: the other is that of `centralized` */
+    bool needs_reference; /* a function of two records: the other is that of the run `bound` */
     /* False if it has no meaning for this record. */
     bool (*value)(const eg_record *r, const eg_record *reference, int64_t who, double *out);
 } eg_metric;

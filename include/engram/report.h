@@ -67,7 +67,7 @@ eg_status eg_report_chart(const char *const *run_dirs, size_t n, const char *cha
                           const char *out_path);
 
 /* Prints one row per label with the mean over its seeds of acc_final, acc_task_il, aia,
- * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `centralized`
+ * forgetting, bwt, bytes and seconds, of streams also aa and ar (against the run `bound`
  * of the experiment and seed); columns that no run has are left out, and those of other metrics
  * stand beside published figures. Where rows share seeds with the one they are held against,
  * their mean difference to it stands beside, with the probability of such a difference by

@@ -39,6 +39,8 @@ static inline void fixture_settings(const fixture *s, const char *folder)
                      s->lr ? s->lr : "0.05", lr + 4);
     if (s->scale > 0)
         n += snprintf(text + n, sizeof text - (size_t)n, "scale: %g\n", s->scale);
+    if (s->bound)
+        n += snprintf(text + n, sizeof text - (size_t)n, "bound: %s\n", s->bound);
     assert_true(n > 0 && n < (int)sizeof text);
     files_write(folder, "config.yaml", text, (size_t)n);
 }

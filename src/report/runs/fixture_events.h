@@ -13,6 +13,7 @@ typedef struct fixture {
     const char *name, *label, *lr; /* lr NULL: 0.05 */
     const char *method;            /* NULL: er, fed-a-gem */
     double scale;                  /* 0: the settings do not say */
+    const char *bound;             /* NULL: the same */
     int64_t seed, tasks, rounds_per_task, clients, chosen;
     int64_t classes;   /* that the server's tests tell apart; 0: not told */
     int64_t stop;      /* the round after which patience ended the run; 0: it did not */

@@ -86,7 +86,7 @@ static const eg_run *group_reference(const eg_groups *g, const eg_run *of)
     const eg_run *found = NULL;
     for (size_t i = 0; i < g->n_runs; i++) {
         const eg_start_event *s = g->runs[i]->start;
-        if (strcmp(s->label, "centralized") != 0 || strcmp(s->name, of->start->name) != 0 ||
+        if (strcmp(s->label, of->bound) != 0 || strcmp(s->name, of->start->name) != 0 ||
             s->seed != of->start->seed)
             continue;
         if (found)

@@ -254,6 +254,36 @@ static void test_regret_is_held_against_the_centralized_run_of_the_seed(void **s
     free(text);
 }
 
+/* Runs of one file may each have a bound of their own. */
+static void test_regret_is_held_against_the_run_that_bound_names(void **state)
+{
+    (void)state;
+    static const char *const label[] = {"er shared-0", "best shared-0", "er shared-2",
+                                        "best shared-2"};
+    double aa[4];
+    eg_groups *g;
+    for (int i = 0; i < 4; i++) {
+        fixture s = {.name = "demo",
+                     .label = label[i],
+                     .tasks = 3,
+                     .rounds_per_task = 4,
+                     .clients = 3,
+                     .chosen = 3,
+                     .local = true,
+                     .bound = label[i < 2 ? 1 : 3],
+                     .keep = 0.2 + 0.2 * i};
+        fixture_write(&s, dirs[i]);
+    }
+    assert_ok(eg_groups_load(dirs, 4, NULL, 0, &g));
+    for (int i = 0; i < 4; i++)
+        aa[i] = g->group[i].run[0]->summary[EG_SUMMARY_aa];
+    assert_true(aa[0] < aa[1] && aa[2] < aa[3] && aa[1] < aa[3]);
+    for (int i = 0; i < 4; i++)
+        assert_near(g->group[i].run[0]->summary[EG_SUMMARY_ar], aa[i < 2 ? 1 : 3] - aa[i],
+                    1e-9);
+    eg_groups_free(g);
+}
+
 /* Runs with these labels, seed 0, in the order of dirs. */
 static eg_groups *labelled(const char *const *labels, size_t n)
 {
@@ -381,6 +411,7 @@ int main(void)
         TEST(test_values_are_shown_in_their_units),
         TEST(test_best_is_who_leads_by_more_than_a_deviation),
         TEST(test_regret_is_held_against_the_centralized_run_of_the_seed),
+        TEST(test_regret_is_held_against_the_run_that_bound_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

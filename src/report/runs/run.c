@@ -30,19 +30,24 @@ static eg_status run_config(eg_run *r)
 }
 
 /* The settings may have been written by hand; what cannot be read says nothing. */
-static double run_scale(const eg_run *r)
+static eg_status run_settings(eg_run *r)
 {
     eg_yaml *y;
-    double scale = 1;
+    r->scale = 1;
+    r->bound = "centralized";
     if (!r->config || eg_yaml_parse(r->dir, r->config, strlen(r->config), &y) != EG_OK)
-        return 1;
+        return EG_OK;
     const eg_yaml_node *root = eg_yaml_root(y);
-    const eg_yaml_node *node =
-        root->type == EG_YAML_MAPPING ? eg_yaml_get(root, "scale") : NULL;
-    if (node && node->text)
-        scale = strtod(node->text, NULL);
+    bool mapping = root->type == EG_YAML_MAPPING;
+    const eg_yaml_node *scale = mapping ? eg_yaml_get(root, "scale") : NULL;
+    const eg_yaml_node *bound = mapping ? eg_yaml_get(root, "bound") : NULL;
+    double share = scale && scale->text ? strtod(scale->text, NULL) : 1;
+    if (share > 0 && share < 1)
+        r->scale = share;
+    if (bound && bound->text)
+        r->bound = eg_arena_text(&r->arena, "%s", bound->text);
     eg_yaml_free(y);
-    return scale > 0 && scale < 1 ? scale : 1;
+    return r->bound ? EG_OK : EG_ENOMEM;
 }
 
 static eg_status run_method(eg_run *r)
@@ -79,7 +84,7 @@ static eg_status run_load(eg_run *r, const char *dir)
     run_times(r);
     EG_TRY(run_method(r));
     EG_TRY(run_config(r));
-    r->scale = run_scale(r);
+    EG_TRY(run_settings(r));
     return eg_run_rows(r);
 }
 

@@ -26,7 +26,8 @@ typedef struct eg_run_met {
 
 typedef struct eg_run {
     const char *dir, *method, *config; /* method is "der, fed-a-gem"; config may be NULL */
-    double scale; /* the share of data and rounds it was run with; 1 if it is not known */
+    double scale;      /* the share of data and rounds it was run with; 1 if it is not known */
+    const char *bound; /* the label of the run that its regret compares with */
     eg_events *log;
     const eg_start_event *start; /* the log's */
     bool finished;               /* eg_run_is_finished */

@@ -31,6 +31,14 @@ static const eg_column show_others[] = {
     {"server's time", "in the method's hooks on the server", EG_SUMMARY_server_seconds,
      EG_UNIT_SECONDS, 0, true, 17, 220},
     {"rounds", "until the end", EG_SUMMARY_rounds, EG_UNIT_COUNT, 0, true, 16, 240},
+    {"task-IL AIA %", "average incremental accuracy when the task is known at test time",
+     EG_SUMMARY_aia_task_il, EG_UNIT_PERCENT, 1, true, 49, 61},
+    {"task-IL forgetting", "the mean fall from a task's best accuracy when the task is known",
+     EG_SUMMARY_forgetting_task_il, EG_UNIT_PERCENT, -1, true, 48, 101},
+    {"task-IL BWT", "backward transfer when the task is known at test time",
+     EG_SUMMARY_bwt_task_il, EG_UNIT_PERCENT, 1, true, 47, 121},
+    {"task-IL FWT", "forward transfer when the task is known at test time",
+     EG_SUMMARY_fwt_task_il, EG_UNIT_PERCENT, 1, true, 46, 131},
 };
 
 /* A metric says itself how it is shown. The summary has them first, in the family's order. */

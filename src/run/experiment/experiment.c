@@ -305,16 +305,31 @@ static void resolve_run(FILE *to, const eg_experiment *e)
     eg_parts_each(&e->parts, resolve_part_name, to);
 }
 
+/* The settings in no section. A text is there if it was set, so that a run is named by what
+ * it says. */
+static void resolve_top(FILE *to, const eg_experiment *e)
+{
+    for (const eg_opt *o = eg_settings_of_all; o->name; o++) {
+        char value[EG_OPT_TEXT_SIZE];
+        eg_opt_print(o, e, value);
+        if (o->type == EG_OPT_IS_TEXT && strcmp(value, o->text) == 0)
+            continue;
+        fprintf(to, "%s: ", o->name);
+        if (o->type == EG_OPT_IS_TEXT)
+            resolve_quoted(to, value);
+        else
+            resolve_number(to, value);
+        fputc('\n', to);
+    }
+}
+
 /* An experiment file again, with one run and every setting, which resolves to itself. */
 static void resolve_write(FILE *to, const eg_experiment *e)
 {
-    char scale[EG_OPT_TEXT_SIZE];
     fputs("name: ", to);
     resolve_quoted(to, e->name);
-    eg_opt_print(eg_settings_of_all, e, scale);
-    fputs("\nscale: ", to);
-    resolve_number(to, scale);
     fputc('\n', to);
+    resolve_top(to, e);
     resolve_data(to, e);
     fprintf(to, "model:\n  name: %s\n", e->model->component.name);
     resolve_rows(to, e->model->component.opts, e->model_options);

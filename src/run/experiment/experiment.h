@@ -95,7 +95,8 @@ struct eg_experiment {
     const eg_model *model;
     void *model_options; /* model->size bytes */
     eg_start_opts start;
-    double scale; /* the share of rounds and rows that is used */
+    double scale;                 /* the share of rounds and rows that is used */
+    char bound[EG_OPT_TEXT_SIZE]; /* the label of the run that regret compares with */
     eg_spec *spec;
     size_t n_sources;
     const eg_dataset *sets[EG_MAX_SOURCES];

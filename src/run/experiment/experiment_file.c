@@ -9,7 +9,7 @@
 #include "io/yaml.h"
 #include "run/experiment/apply.h"
 #include "run/experiment/settings.h"
-#include "run/log/events.h"
+#include "run/log/summary.h"
 #include "world/scenario/scenario.h"
 
 #include <engram/log.h>
@@ -27,41 +27,34 @@ typedef struct file_figures {
     size_t n, cap;
 } file_figures;
 
-/* The columns of the table that papers have figures for. */
-static const char *const file_figures_known[] = {"acc_final",
-                                                 "acc_seen",
-                                                 "acc_task_il",
-                                                 "acc_last_ten",
-                                                 "acc_t",
-                                                 "aia",
-                                                 "client_mean",
-                                                 "client_sd",
-                                                 "client_worst",
-                                                 "aa",
-                                                 "ar",
-                                                 "forgetting",
-                                                 "forgetting_from_first",
-                                                 "bwt",
-                                                 "fwt"};
+/* Every metric has a column, and so has what it is when the task is known at test time. */
+static bool file_figures_known(eg_summary which)
+{
+    return which <= EG_SUMMARY_acc_task_il ||
+           (which >= EG_SUMMARY_aia_task_il && which < EG_SUMMARY_N);
+}
 
 static eg_status file_figures_check_metric(const eg_yaml *y, const eg_yaml_node *node)
 {
     eg_suggestion near = eg_suggest(node->key);
-    for (size_t i = 0; i < sizeof file_figures_known / sizeof *file_figures_known; i++) {
-        if (strcmp(file_figures_known[i], node->key) == 0)
-            return EG_OK;
-        eg_suggest_offer(&near, file_figures_known[i]);
-    }
+    if (file_figures_known(eg_summary_find(node->key)))
+        return EG_OK;
+    for (int i = 0; i < EG_SUMMARY_N; i++)
+        if (file_figures_known((eg_summary)i))
+            eg_suggest_offer(&near, eg_summary_name((eg_summary)i));
     return eg_yaml_fail(y, node, EG_EINVAL, "published: there is no column '%s'%s", node->key,
                         eg_suggest_words(&near));
 }
 
-static eg_status file_figures_number(const eg_yaml *y, const eg_yaml_node *node, double *out)
+/* In percent, unless the metric is counted. */
+static eg_status file_figures_number(const eg_yaml *y, const eg_yaml_node *node,
+                                     const char *metric, double *out)
 {
     char *end;
+    const eg_metric *m = eg_metric_find(metric);
     if (!node->text || !*node->text)
         return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number");
-    *out = strtod(node->text, &end) / 100;
+    *out = strtod(node->text, &end) / (m && m->unit != EG_UNIT_PERCENT ? 1 : 100);
     return *end || !isfinite(*out)
                ? eg_yaml_fail(y, node, EG_EINVAL, "'%s' is no number", node->text)
                : EG_OK;
@@ -71,13 +64,13 @@ static eg_status file_figures_number(const eg_yaml *y, const eg_yaml_node *node,
 static eg_status file_figures_one(const eg_yaml *y, const eg_yaml_node *node, eg_published *out)
 {
     if (node->type == EG_YAML_SCALAR)
-        return file_figures_number(y, node, &out->mean);
+        return file_figures_number(y, node, out->metric, &out->mean);
     if (node->type != EG_YAML_SEQUENCE || node->n < 1 || node->n > 2)
         return eg_yaml_fail(y, node, EG_EINVAL, "a published figure is a number or [mean, sd]");
-    EG_TRY(file_figures_number(y, node->child, &out->mean));
+    EG_TRY(file_figures_number(y, node->child, out->metric, &out->mean));
     if (node->n == 1)
         return EG_OK;
-    EG_TRY(file_figures_number(y, node->child->next, &out->sd));
+    EG_TRY(file_figures_number(y, node->child->next, out->metric, &out->sd));
     return out->sd >= 0 ? EG_OK
                         : eg_yaml_fail(y, node->child->next, EG_EINVAL,
                                        "a published deviation is not below 0");
@@ -106,8 +99,8 @@ struct eg_experiment_file {
 
 /* The keys every file may have that are no method's name. */
 static const char *const file_keys[] = {
-    "name",  "scale",    "data",   "model",    "scenario", "memory", "optimizer",
-    "train", "schedule", "server", "pretrain", "eval",     "runs",   "sweep"};
+    "name",  "scale",    "bound",  "data",     "model", "scenario", "memory", "optimizer",
+    "train", "schedule", "server", "pretrain", "eval",  "runs",     "sweep"};
 
 static const char *file_label(const eg_yaml_node *run)
 {

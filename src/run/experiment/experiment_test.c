@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <engram/fed.h>
+#include <engram/metric.h>
 
 #include "io/file.h"
 #include "io/json.h"
@@ -101,6 +102,55 @@ static void test_a_file_is_read_once_and_asked_for_every_run(void **state)
     eg_experiment_file_free(file);
     assert_fails(eg_experiment_parse("a text", "name: t\n", &file), EG_ENOENT, "a text:1:1: ");
     assert_null(file);
+}
+
+/* A paper may have a figure of any metric: in percent, unless the metric is counted. */
+static void test_figures_of_every_metric_are_read(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"acc_task_il", "aia_task_il", "forgetting_task_il",
+                                       "bwt_task_il", "fwt_task_il"};
+    const size_t n_more = sizeof more / sizeof *more;
+    for (size_t i = 0; i < n_more || eg_metrics[i - n_more]; i++) {
+        char text[512];
+        size_t n;
+        eg_experiment_file *file;
+        const char *name = i < n_more ? more[i] : eg_metrics[i - n_more]->component.name;
+        bool counted = strcmp(name, "rounds_to_best") == 0;
+        snprintf(text, sizeof text,
+                 "name: t\nruns: [{label: a, method: er, published: {%s: [50, 2]}}]\n", name);
+        assert_ok(eg_experiment_parse("t.yaml", text, &file));
+        const eg_published *figure = eg_experiment_file_published(file, &n);
+        assert_int_equal(n, 1);
+        assert_string_equal(figure->metric, name);
+        assert_near(figure->mean, counted ? 50 : 0.5, 1e-12);
+        assert_near(figure->sd, counted ? 2 : 0.02, 1e-12);
+        eg_experiment_file_free(file);
+    }
+}
+
+static void test_a_bound_is_in_the_text_of_a_run_that_has_one(void **state)
+{
+    (void)state;
+    static const char text[] = "name: t\ndata: blobs\n"
+                               "scenario: {kind: class-incremental, clients: 2, tasks: 2}\n"
+                               "runs:\n- label: a\n  method: fedprox\n"
+                               "  overrides: {bound: 'the best, one'}\n"
+                               "- {label: b, method: fedavg}\n";
+    eg_experiment_file *file;
+    eg_experiment *e;
+    assert_ok(eg_experiment_parse("t.yaml", text, &file));
+    assert_ok(eg_experiment_file_resolve(file, "a", 0, NULL, &e));
+    assert_non_null(strstr(eg_experiment_text(e), "\nbound: 'the best, one'\n"));
+    check_settles(e);
+    eg_experiment_free(e);
+    assert_ok(eg_experiment_file_resolve(file, "b", 0, NULL, &e));
+    assert_null(strstr(eg_experiment_text(e), "bound"));
+    eg_experiment_free(e);
+    assert_ok(eg_experiment_file_resolve(file, "b", 1, (const char *[]){"bound=x, y"}, &e));
+    assert_non_null(strstr(eg_experiment_text(e), "\nbound: 'x, y'\n"));
+    eg_experiment_free(e);
+    eg_experiment_file_free(file);
 }
 
 static void test_every_scenario_of_the_papers_resolves_to_itself(void **state)
@@ -342,6 +392,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_resolved_experiment_resolves_to_itself),
         cmocka_unit_test(test_a_file_is_read_once_and_asked_for_every_run),
+        cmocka_unit_test(test_figures_of_every_metric_are_read),
+        cmocka_unit_test(test_a_bound_is_in_the_text_of_a_run_that_has_one),
         cmocka_unit_test(test_every_scenario_of_the_papers_resolves_to_itself),
         cmocka_unit_test(test_another_model_comes_without_the_options_of_the_last),
         cmocka_unit_test(test_another_data_set_comes_in_place_of_all),

@@ -16,6 +16,7 @@
 // clang-format off
 const eg_opt eg_settings_of_all[] = {
     EG_OPT_REAL(eg_experiment, scale, 1, 1e-6, 1, "the share of rounds and of rows that is used: small, to try an experiment; memories and caches keep their sizes"),
+    EG_OPT_TEXT(eg_experiment, bound, "centralized", "label of the run that average regret (ar) compares with, seed by seed"),
     EG_OPT_END,
 };
 static const eg_opt settings_train[] = {
@@ -392,7 +393,7 @@ bool eg_setting_is_text(const char *key)
     char head[EG_OPT_TEXT_SIZE];
     size_t n = strcspn(key, ".");
     if (!key[n])
-        return strcmp(key, "name") == 0;
+        return strcmp(key, "name") == 0 || settings_is_text(eg_settings_of_all, key);
     snprintf(head, sizeof head, "%.*s", (int)n, key);
     const char *name = key + n + 1;
     if (strcmp(head, "model") == 0)

@@ -22,6 +22,7 @@ static const char *const summary_names[] = {
 #undef X
     "acc_task_il", "acc_validation", "bytes_up", "bytes_down", "seconds", "peak_rss_bytes",
     "flops_clients", "flops_server", "server_seconds", "rounds",
+    "aia_task_il", "forgetting_task_il", "bwt_task_il", "fwt_task_il",
 };
 // clang-format on
 
@@ -70,24 +71,26 @@ static void summary_costs(const eg_events *e, double *out)
     }
 }
 
-/* The final accuracy as a record has it; NaN without one. */
-static double summary_final(const eg_record *r)
+/* A metric of a record; NaN without one. */
+static double summary_value(eg_summary metric, const eg_record *r)
 {
     double value;
-    const eg_metric *final = eg_metric_find(summary_names[EG_SUMMARY_acc_final]);
-    return r && eg_run_value(final, r, NULL, &value) ? value : NAN;
+    const eg_metric *m = eg_metric_find(summary_names[metric]);
+    return r && m && eg_run_value(m, r, NULL, &value) ? value : NAN;
 }
 
 void eg_summary_of(const eg_events *e, const eg_run_records *r, double out[EG_SUMMARY_N])
 {
-    double value;
-    for (int i = 0; i < EG_SUMMARY_N; i++) {
-        const eg_metric *m = eg_metric_find(summary_names[i]);
-        bool known = m && eg_run_value(m, r->of[EG_RECORD_CLASS_IL], NULL, &value);
-        out[i] = known ? value : NAN;
-    }
-    out[EG_SUMMARY_acc_task_il] = summary_final(r->of[EG_RECORD_TASK_IL]);
-    out[EG_SUMMARY_acc_validation] = summary_final(r->of[EG_RECORD_VALIDATION]);
+    static const eg_summary main[] = {EG_SUMMARY_aia, EG_SUMMARY_forgetting, EG_SUMMARY_bwt,
+                                      EG_SUMMARY_fwt};
+    const eg_record *task_il = r->of[EG_RECORD_TASK_IL];
+    for (int i = 0; i < EG_SUMMARY_N; i++)
+        out[i] = summary_value((eg_summary)i, r->of[EG_RECORD_CLASS_IL]);
+    out[EG_SUMMARY_acc_task_il] = summary_value(EG_SUMMARY_acc_final, task_il);
+    out[EG_SUMMARY_acc_validation] =
+        summary_value(EG_SUMMARY_acc_final, r->of[EG_RECORD_VALIDATION]);
+    for (int i = 0; i < 4; i++)
+        out[EG_SUMMARY_aia_task_il + i] = summary_value(main[i], task_il);
     summary_costs(e, out);
 }
 

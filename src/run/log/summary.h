@@ -6,7 +6,8 @@
 
 #include "run/log/events.h"
 
-/* Every metric, and what a run cost. */
+/* Every metric; the main ones as they are when the task is known at test time; and what a run
+ * cost. */
 // clang-format off
 typedef enum eg_summary {
 #define X(name) EG_SUMMARY_##name,
@@ -16,6 +17,8 @@ typedef enum eg_summary {
     EG_SUMMARY_bytes_up, EG_SUMMARY_bytes_down, EG_SUMMARY_seconds, EG_SUMMARY_peak_rss_bytes,
     EG_SUMMARY_flops_clients, EG_SUMMARY_flops_server, EG_SUMMARY_server_seconds,
     EG_SUMMARY_rounds,
+    EG_SUMMARY_aia_task_il, EG_SUMMARY_forgetting_task_il, EG_SUMMARY_bwt_task_il,
+    EG_SUMMARY_fwt_task_il,
     EG_SUMMARY_N,
 } eg_summary;
 // clang-format on

@@ -1,4 +1,4 @@
-/* ar.c - average regret: how far Acc^t stays behind that of the centralized run, over rounds
+/* ar.c - average regret: how far Acc^t stays behind that of another run, the bound, over rounds
  * (pFedGRP, Eq. 6 with the sign of its tables).
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,14 +25,15 @@ static bool ar(const eg_record *r, const eg_record *reference, int64_t who, doub
 
 const eg_metric eg_metric_ar = {
     .component =
-        {"ar", "average regret: how far AA stays behind that of the run 'centralized', points",
-         0, NULL},
+        {"ar",
+         "average regret: how far AA stays behind that of the run that bound names, points", 0,
+         NULL},
     .heading = "AR",
     .unit = EG_UNIT_PERCENT,
     .better = -1,
     .place = 80,
     .weight = 80,
-    .formula = "AR = 1/T sum over rounds t of Acc^t of centralized - Acc^t",
+    .formula = "AR = 1/T sum over rounds t of Acc^t of the bound - Acc^t",
     .of_clients = true,
     .needs_reference = true,
     .value = ar,
