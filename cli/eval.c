@@ -18,17 +18,19 @@ typedef struct eval_call {
     cli_texts settings;
     uint64_t seed;
     const eg_dataset *set;
-    void *self;    /* its options */
-    int32_t *list; /* [classes.n], ascending */
+    void *self;       /* its options */
+    int32_t *list;    /* [classes.n], ascending */
+    int64_t shape[3]; /* channels, height and width of the images as they were loaded */
 } eval_call;
 
 static const cli_option eval_rows[] = {
     CLI_FILE("MODEL", NULL, eval_call, model, NULL, .what = "a model's file", .needed = true),
     CLI_MEMBER("--data", "NAME", eval_call, data, eg_dataset_family,
-               "the data set, whose test images are used", .needed = true),
+               "the data set, whose test images are used (the run's)"),
     CLI_RANGES("--classes", "A,B..C", eval_call, classes, EVAL_MOST_CLASS,
                "images of these classes alone", .what = "class"),
-    CLI_TEXTS("--set", "KEY=VALUE", eval_call, settings, 64, "an option of the data set"),
+    CLI_TEXTS("--set", "KEY=VALUE", eval_call, settings, 64,
+              "an option of the data set, in place of the run's"),
     CLI_SEED("--seed", "N", eval_call, seed, "of a generated data set (the run's)"),
     CLI_DATA_DIR(eval_call, data_dir),
     CLI_END,
@@ -41,10 +43,15 @@ static int eval_by_value(const void *a, const void *b)
 }
 
 /* The data set with its options, and the classes in order. 0, or the exit code. */
-static int eval_prepare(eval_call *c)
+static int eval_prepare(eval_call *c, const eg_saved *saved)
 {
-    c->set = eg_dataset_find(c->data);
+    c->set = c->data ? eg_dataset_find(c->data) : eg_saved_dataset(saved);
+    if (!c->set && !c->data)
+        return eg_cli_usage("eval", "%s does not tell one data set: --data NAME is needed",
+                            c->model);
     if (!c->set || eg_component_new(&c->set->component, &c->self) != EG_OK)
+        return eg_cli_failed();
+    if (eg_blame(eg_saved_set(saved, c->set, c->self), "%s", c->model) != EG_OK)
         return eg_cli_failed();
     for (size_t i = 0; i < c->settings.n; i++)
         if (eg_cli_set_pair(&c->set->component, c->self, c->settings.list[i]) != EG_OK)
@@ -69,8 +76,14 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
     printf("%s: %s for %lldx%lldx%lld and %lld classes, of engram %s\n", c->model, made->model,
            (long long)made->channels, (long long)made->height, (long long)made->width,
            (long long)eg_saved_n_classes(saved), version ? version : "?");
-    printf("%s: %lld test images%s\n\n", c->set->component.name, (long long)t->n,
+    printf("%s: %lld test images%s\n", c->set->component.name, (long long)t->n,
            c->list ? ", of the classes asked for" : "");
+    if (c->shape[0] != made->channels || c->shape[1] != made->height ||
+        c->shape[2] != made->width)
+        printf("they are %lldx%lldx%lld, and were made %lldx%lldx%lld for the network\n",
+               (long long)c->shape[0], (long long)c->shape[1], (long long)c->shape[2],
+               (long long)made->channels, (long long)made->height, (long long)made->width);
+    puts("");
     if (eg_confusion_accuracy(all, &value))
         printf("accuracy     %6.2f %%\n", 100 * value);
     if (c->list && eg_confusion_accuracy(within, &value))
@@ -93,7 +106,8 @@ static eg_status eval_test(eval_call *c, eg_saved *saved, eg_table *t)
     eg_origin from = {.dir = c->data_dir, .seed = c->seed};
     if (c->seed == EVAL_OWN_SEED)
         from.seed = seed ? strtoull(seed, NULL, 10) : 0;
-    EG_TRY(eg_dataset_load(c->set, c->self, &from, EG_TEST, t));
+    EG_TRY(eg_saved_load(saved, c->set, c->self, &from, t));
+    c->shape[0] = t->channels, c->shape[1] = t->height, c->shape[2] = t->width;
     eg_status s = eg_confusion_init(&all, classes);
     if (s == EG_OK)
         s = eg_confusion_init(&within, classes);
@@ -113,14 +127,12 @@ static int eval_run(int argc, char **argv)
     eg_saved *saved = NULL;
     eg_table t = {0};
     int code = cli_parse(&eg_verb_eval, argc, argv, &c);
+    if (code == 0 && eg_saved_open(c.model, &saved) != EG_OK)
+        code = eg_cli_failed();
     if (code == 0)
-        code = eval_prepare(&c);
-    if (code == 0) {
-        eg_status s = eg_saved_open(c.model, &saved);
-        if (s == EG_OK)
-            s = eval_test(&c, saved, &t);
-        code = s == EG_OK ? 0 : eg_cli_failed();
-    }
+        code = eval_prepare(&c, saved);
+    if (code == 0 && eval_test(&c, saved, &t) != EG_OK)
+        code = eg_cli_failed();
     eg_table_fini(&t);
     eg_saved_free(saved);
     free(c.list);
@@ -136,6 +148,8 @@ const eg_verb eg_verb_eval = {
     .help = "test a saved model, class by class",
     .details =
         "MODEL is what a run has saved: it says its network and how images are prepared. "
-        "Images are taken as the data set has them, neither rotated nor permuted.",
+        "Of the run's data set it takes the test images that the run had. They are neither "
+        "rotated nor permuted; where they have other colours or another size than the "
+        "network's, they are brought to it, and this is said.",
     .options = eval_rows,
 };

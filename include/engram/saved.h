@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A run writes model.safetensors: the tensors by PyTorch's names, and notes with the network
- * and its options, the input's shape, the classes, means and deviations, data set, seed and
- * version. One thread at a time.
+ * and its options, the input's shape, the classes, means and deviations, the data sets with
+ * their options and the share of them that was used, seed and version. One thread at a time.
  */
 #ifndef EG_SAVED_H
 #define EG_SAVED_H
@@ -32,6 +32,18 @@ int64_t eg_saved_n_classes(const eg_saved *s);
 /* What it holds, borrowed: the network; a note, NULL if there is none of this key. */
 const eg_net *eg_saved_net(const eg_saved *s);
 const char *eg_saved_note(const eg_saved *s, const char *key);
+
+/* The data set of the run that saved it, if it had one alone and the program knows it; else
+ * NULL. */
+const eg_dataset *eg_saved_dataset(const eg_saved *s);
+
+/* Sets a data set's options as the run had them; without effect if it had no such data set. */
+eg_status eg_saved_set(const eg_saved *s, const eg_dataset *set, void *options);
+
+/* Loads test images as the run did that saved it: of a data set that it had, the share that it
+ * used. Release out with eg_table_fini. */
+eg_status eg_saved_load(const eg_saved *s, const eg_dataset *set, const void *options,
+                        const eg_origin *from, eg_table *out);
 
 /* Answers for the samples of t, whose images are brought to the network's input and normalised
  * as in training. Only samples of these classes count (NULL: all). all: every answer is

@@ -62,6 +62,53 @@ static size_t saved_beside(const eg_bundle *known, char names[][SAVED_NAME], eg_
     return n;
 }
 
+/* "data_options", of the second data set "data_options_1". */
+static void saved_key(size_t i, char out[32])
+{
+    if (i == 0)
+        snprintf(out, 32, "data_options");
+    else
+        snprintf(out, 32, "data_options_%d", (int)i);
+}
+
+/* What a file may have notes of, beside the net's own. */
+enum { SAVED_NOTES = 9 };
+typedef struct saved_notes {
+    size_t n;
+    eg_stored_note list[SAVED_NOTES + EG_MAX_SOURCES];
+    char keys[EG_MAX_SOURCES][32], options[EG_MAX_SOURCES][EG_OPT_TEXT_SIZE];
+} saved_notes;
+
+static void saved_note(saved_notes *to, const char *key, const char *value)
+{
+    to->list[to->n++] = (eg_stored_note){key, value};
+}
+
+/* A data set's options as a text that reads as them; false if they are too long for one, or
+ * have a path with a blank in it. */
+static bool saved_print(const eg_component *c, const void *options, char out[EG_OPT_TEXT_SIZE])
+{
+    char again[EG_OPT_TEXT_SIZE];
+    void *read;
+    if (eg_component_new(c, &read) != EG_OK)
+        return false;
+    bool fits = eg_opts_print_text(c->opts, options, EG_OPT_TEXT_SIZE, out) == EG_OK &&
+                eg_opts_set_text(c->opts, read, out) == EG_OK &&
+                eg_opts_print_text(c->opts, read, sizeof again, again) == EG_OK &&
+                strcmp(out, again) == 0;
+    free(read);
+    return fits;
+}
+
+static void saved_note_sources(const eg_experiment *e, saved_notes *to)
+{
+    for (size_t i = 0; i < e->n_sources; i++) {
+        saved_key(i, to->keys[i]);
+        if (saved_print(&e->sets[i]->component, e->set_options[i], to->options[i]))
+            saved_note(to, to->keys[i], to->options[i]);
+    }
+}
+
 eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
                          const char *path, const float *value, const float *state,
                          const eg_bundle *known)
@@ -72,9 +119,10 @@ eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t see
     if (part)
         EG_TRY(eg_opts_print_text(part->method->component.opts, part->options, sizeof options,
                                   options));
-    char sets[EG_OPT_TEXT_SIZE] = "", number[24], fan[24];
+    char sets[EG_OPT_TEXT_SIZE] = "", number[24], fan[24], share[32];
     char mean[EG_OPT_TEXT_SIZE], std[EG_OPT_TEXT_SIZE];
     const char *outputs = saved_outputs(e);
+    saved_notes *notes;
     eg_opt_print(eg_opts_find(eg_settings_of_data, "mean"), &e->data, mean);
     eg_opt_print(eg_opts_find(eg_settings_of_data, "std"), &e->data, std);
     for (size_t i = 0, used = 0; i < e->n_sources && used < sizeof sets; i++)
@@ -82,17 +130,25 @@ eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t see
                                  e->sets[i]->component.name);
     snprintf(number, sizeof number, "%" PRIu64, seed);
     snprintf(fan, sizeof fan, "%" PRId64, eg_train_fan(&e->train));
-    eg_stored_note notes[8] = {
-        {"mean", mean}, {"std", std}, {"data", sets}, {"seed", number}, {"fan", fan}};
-    size_t n = 5;
+    snprintf(share, sizeof share, "%.17g", e->scale * e->data.share);
+    EG_TRY(eg_alloc(1, sizeof *notes, &notes));
+    saved_note(notes, "mean", mean);
+    saved_note(notes, "std", std);
+    saved_note(notes, "data", sets);
+    saved_note(notes, "seed", number);
+    saved_note(notes, "fan", fan);
+    saved_note(notes, "share", share);
     if (outputs)
-        notes[n++] = (eg_stored_note){"outputs", outputs};
+        saved_note(notes, "outputs", outputs);
     if (part) {
-        notes[n++] = (eg_stored_note){"answers", part->method->component.name};
-        notes[n++] = (eg_stored_note){"answers_options", options};
+        saved_note(notes, "answers", part->method->component.name);
+        saved_note(notes, "answers_options", options);
     }
-    return eg_net_save_beside(net, path, value, state, beside,
-                              saved_beside(known, names, beside), notes, n);
+    saved_note_sources(e, notes);
+    eg_status s = eg_net_save_beside(net, path, value, state, beside,
+                                     saved_beside(known, names, beside), notes->list, notes->n);
+    free(notes);
+    return s;
 }
 
 static void saved_record(void *context, eg_graph *g, int64_t batch)
@@ -240,6 +296,51 @@ int64_t eg_saved_n_classes(const eg_saved *s)
 const char *eg_saved_note(const eg_saved *s, const char *key)
 {
     return eg_tensors_note(s->file, key);
+}
+
+/* Which of the run's data sets this one is; -1: none. */
+static int64_t saved_source(const eg_saved *s, const eg_dataset *set)
+{
+    const char *at = eg_tensors_note(s->file, "data");
+    for (int64_t i = 0; at && *at && i < EG_MAX_SOURCES; i++) {
+        size_t n = strcspn(at, " ");
+        const char *name = set->component.name;
+        if (strlen(name) == n && strncmp(at, name, n) == 0)
+            return i;
+        at += n + (at[n] == ' ');
+    }
+    return -1;
+}
+
+const eg_dataset *eg_saved_dataset(const eg_saved *s)
+{
+    const char *name = eg_tensors_note(s->file, "data");
+    return name && *name && !strchr(name, ' ') ? eg_dataset_find(name) : NULL;
+}
+
+eg_status eg_saved_set(const eg_saved *s, const eg_dataset *set, void *options)
+{
+    char key[32];
+    int64_t i = saved_source(s, set);
+    if (i < 0)
+        return EG_OK;
+    saved_key((size_t)i, key);
+    const char *text = eg_tensors_note(s->file, key);
+    return text ? eg_blame(eg_opts_set_text(set->component.opts, options, text),
+                           "its note '%s'", key)
+                : EG_OK;
+}
+
+eg_status eg_saved_load(const eg_saved *s, const eg_dataset *set, const void *options,
+                        const eg_origin *from, eg_table *out)
+{
+    const char *note = saved_source(s, set) < 0 ? NULL : eg_tensors_note(s->file, "share");
+    char *end;
+    double share = note ? strtod(note, &end) : 1;
+    if (note && (end == note || *end || !(share > 0 && share <= 1)))
+        return eg_fail(EG_EFORMAT, "its note 'share', '%.40s', is no share", note);
+    EG_TRY(eg_dataset_load(set, options, from, EG_TEST, out));
+    return eg_scale_table(out, share);
 }
 
 static bool saved_counts(const int32_t *classes, int64_t n, int32_t label)
