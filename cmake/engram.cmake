@@ -14,7 +14,7 @@ target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::Ope
 
 eg_folder(src/base)
 eg_folder(src/io)
-eg_version_of(src/base/version.c)
+eg_version_of(engram src/base/version.c)
 
 # The world: what there is to learn from, who sees what when, and how it is judged.
 eg_family(src/world/data src/world/data/list.inc)

@@ -21,22 +21,16 @@ function(eg_family folder list)
   eg_folder(${folder})
 endfunction()
 
-# Tells a source the version and the commit. Git notes every commit in a file, so that the next
-# build after one is configured anew.
-function(eg_version_of source)
-  set(git git -C ${PROJECT_SOURCE_DIR} rev-parse)
-  set(commit "")
-  if(EXISTS ${PROJECT_SOURCE_DIR}/.git)
-    execute_process(COMMAND ${git} --short HEAD OUTPUT_VARIABLE commit ERROR_QUIET
-                    OUTPUT_STRIP_TRAILING_WHITESPACE)
-    execute_process(COMMAND ${git} --path-format=absolute --git-path logs/HEAD
-                    OUTPUT_VARIABLE log ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
-    if(log AND EXISTS ${log})
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${log})
-    endif()
-  endif()
+# Tells a source of a target the version, and in commit.h the commit, as it is in every build.
+function(eg_version_of target source)
+  set(header ${PROJECT_BINARY_DIR}/commit/commit.h)
+  add_custom_target(commit BYPRODUCTS ${header}
+                    COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DHEADER=${header}
+                            -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake)
+  add_dependencies(${target} commit)
+  set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/commit)
   set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
-               ENGRAM_VERSION="${PROJECT_VERSION}" ENGRAM_COMMIT="${commit}")
+               ENGRAM_VERSION="${PROJECT_VERSION}")
 endfunction()
 
 # Compiles the vector kernels once for an instruction set.

@@ -57,8 +57,8 @@ eg_status eg_alloc(size_t n, size_t size, void *out);
 /* Seconds on a clock that only goes forward: for measuring time, never for a result. */
 double eg_seconds(void);
 
-/* This library's version, "0.2.0"; and the commit it was built from, "" if that is not known.
- */
+/* This library's version, "0.2.0"; and the commit it was built from, "1a2b3c4", "1a2b3c4-dirty"
+ * if its sources had changes that were not committed, "" if that is not known. */
 const char *eg_version(void);
 const char *eg_commit(void);
 

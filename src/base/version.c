@@ -1,7 +1,9 @@
-/* version.c - which engram this is, as it was configured.
+/* version.c - which engram this is, as it was built.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <engram/base.h>
+
+#include "commit.h"
 
 const char *eg_version(void)
 {
