@@ -3,7 +3,7 @@
  */
 #include <engram/base.h>
 
-#include "commit.h"
+#include <commit.h> /* which cmake/commit.cmake writes in every build */
 
 const char *eg_version(void)
 {

@@ -259,27 +259,20 @@ static eg_status summary_put_work(eg_json *to, const eg_events *events)
     return EG_OK;
 }
 
-/* The metrics that only some runs have, and the main ones as task-IL has them. */
+/* The metrics that only some runs have; those of task-IL, known or not, where there is any. */
 static eg_status summary_put_others(eg_json *to, const double *summary,
-                                    const eg_record *class_il, const eg_record *task_il)
+                                    const eg_record *class_il, bool task_il)
 {
     const eg_component *c;
     double x;
-    static const eg_summary put[] = {EG_SUMMARY_aia, EG_SUMMARY_forgetting, EG_SUMMARY_bwt,
-                                     EG_SUMMARY_fwt};
-    for (int i = 0; i < EG_SUMMARY_N; i++)
-        if (!isnan(summary[i]) && !eg_json_get(to, eg_summary_name((eg_summary)i)))
+    for (int i = 0; i < EG_SUMMARY_N; i++) {
+        bool shown = !isnan(summary[i]) || (task_il && i >= EG_SUMMARY_aia_task_il);
+        if (shown && !eg_json_get(to, eg_summary_name((eg_summary)i)))
             EG_TRY(summary_put_value(to, (eg_summary)i, summary[i]));
-    for (size_t i = 0; (c = eg_family_at(&eg_metric_family, i)); i++) /* a plugin's */
+    }
+    for (size_t i = 0; (c = eg_family_at(&eg_metric_family, i)); i++) { /* a plugin's */
         if (!eg_json_get(to, c->name) && eg_run_value((const eg_metric *)c, class_il, NULL, &x))
             EG_TRY(summary_put_number(to, c->name, x));
-    for (size_t i = 0; task_il && i < sizeof put / sizeof *put; i++) {
-        char key[64];
-        double value;
-        const char *name = eg_summary_name(put[i]);
-        bool known = eg_run_value(eg_metric_find(name), task_il, NULL, &value);
-        snprintf(key, sizeof key, "%s_task_il", name);
-        EG_TRY(summary_put_number(to, key, known ? value : NAN));
     }
     return EG_OK;
 }
@@ -299,7 +292,8 @@ static eg_status summary_put_all(eg_json *to, const eg_events *events, const eg_
     EG_TRY(eg_json_set(to, "commit", eg_json_of_text(eg_commit())));
     if (events->stopped)
         EG_TRY(eg_json_set(to, "stopped_after", eg_json_of_int(events->stop.round)));
-    return summary_put_others(to, summary, r->of[EG_RECORD_CLASS_IL], r->of[EG_RECORD_TASK_IL]);
+    return summary_put_others(to, summary, r->of[EG_RECORD_CLASS_IL],
+                              r->of[EG_RECORD_TASK_IL] != NULL);
 }
 
 static eg_status summary_write(const eg_run_folder *f, const eg_events *events,
