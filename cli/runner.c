@@ -218,6 +218,20 @@ static void run_keep_words(const eg_verb *verb, int argc, char **argv, runner_op
     }
 }
 
+/* 1, with a sentence each, if there are runs that learned nothing; folders that were only to be
+ * compared may have any. */
+static int run_judge(const runner_options *o, const runner_folders *folders)
+{
+    int code = 0;
+    bool ran = o->resume;
+    for (size_t i = 0; i < o->n_sources; i++)
+        ran |= o->sources[i].file != NULL;
+    for (size_t i = 0; ran && i < folders->n; i++)
+        if (eg_run_check_progress(folders->paths[i]) != EG_OK)
+            code = eg_cli_failed();
+    return code;
+}
+
 int runner_verb(const eg_verb *verb, runner_options *o, int argc, char **argv,
                 int (*all)(runner_options *o, runner_folders *folders))
 {
@@ -232,6 +246,8 @@ int runner_verb(const eg_verb *verb, runner_options *o, int argc, char **argv,
         code = runner_check(o);
     if (code == 0)
         code = ranks_follows() ? ranks_follow(o) : all(o, &folders);
+    if (code == 0)
+        code = run_judge(o, &folders);
     runner_free(&folders);
     runner_options_free(o);
     return ranks_close(code);

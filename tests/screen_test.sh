@@ -39,7 +39,9 @@ grep -q '"event":"moment",.*"round":3,"rounds":40,"at":"clients","what":"trainin
 ! grep -q '"event":"moment"' lines || fail "quick rounds tell: $(cat lines)"
 
 # A loss that is not a number is shown as it is.
-"$engram" run t.yaml --only avg --out c --set optimizer.lr=1000 --set optimizer.weight_decay=1000 >lines
+"$engram" run t.yaml --only avg --out c --set optimizer.lr=1000 \
+    --set optimizer.weight_decay=1000 >lines 2>why && fail "no round counted, and it ends with 0"
+grep -q "avg seed 0: none of its .* rounds counted: all" why || fail "without a reason: $(cat why)"
 grep -qE "loss (nan|inf) accuracy" lines || fail "no bad loss: $(cat lines)"
 
 # The bar's line is never longer than the terminal.

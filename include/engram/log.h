@@ -37,6 +37,10 @@ eg_status eg_run_sheet(const char *folder, int64_t round, char out[EG_RUN_PATH])
 /* Whether the run has come to its end: its summary, which is written last, is there. */
 bool eg_run_is_finished(const char *folder);
 
+/* EG_EINVAL: rounds have passed and none of them counted, so that the model is what it was; the
+ * sentence says which run, why, and what helps. The log is read. */
+eg_status eg_run_check_progress(const char *folder);
+
 /* Whether a process carries the run out at this moment. */
 bool eg_run_is_busy(const char *folder);
 

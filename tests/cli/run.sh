@@ -72,3 +72,21 @@ fails 2 engram run small --json --quiet
 rm moved/summary.json
 echo "name: [" >moved/config.yaml
 fails 1 engram run --resume moved
+
+echo "# a run of which no round counted ends with 1, and says why"
+cat >far.yaml <<'YAML'
+name: f
+data: {name: glyphs, train: 400, test: 80, classes: 4}
+model: {name: mlp, depth: 1}
+scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 2, partition: iid}
+optimizer: {lr: 900}
+runs:
+- {label: avg, method: fedavg}
+- {label: still, method: fedavg, overrides: {optimizer: {lr: 0}}}
+YAML
+far() { engram "$@" >far.table; }
+fails 1 far run far.yaml --quiet --out far | sed 's/by [0-9.e+]*/by X/; s/([0-9]*)/(X)/'
+grep -c "still" far.table
+fails 1 far compare far.yaml --out far | cut -d: -f1-4
+far compare far/f-*
+fails 1 far run far.yaml --quiet --out few --only still --set server.min_clients=4

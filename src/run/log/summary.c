@@ -399,3 +399,37 @@ const eg_record *eg_run_log_record(const eg_run_log *l)
 {
     return l->records.of[EG_RECORD_CLASS_IL];
 }
+
+/* What helps against uploads that were left out for this. */
+static const char *summary_advice(const char *why)
+{
+    bool far = strstr(why, "max_change") || strstr(why, "finite");
+    return far ? "; lower optimizer.lr, or set data.mean and data.std" : "";
+}
+
+/* The sentence about a run without a round that counted. */
+static eg_status summary_blame(const eg_events *e, size_t left_out)
+{
+    const eg_loss_event *first = e->loss; /* there is one for each round */
+    char who[400];
+    for (size_t i = 0; i < e->n_loss && left_out && first->client < 0; i++)
+        first = &e->loss[i];
+    snprintf(who, sizeof who, "%.300s seed %" PRId64 ": none of its %zu rounds counted",
+             e->start.label, e->start.seed, e->n_round);
+    if (!left_out)
+        return eg_fail(EG_EINVAL, "%s: %.300s", who, first->why);
+    return eg_fail(EG_EINVAL, "%s: all %zu uploads were left out; of the first: %.300s%s", who,
+                   left_out, first->why, summary_advice(first->why));
+}
+
+eg_status eg_run_check_progress(const char *folder)
+{
+    eg_events *e;
+    size_t skipped = 0, left_out = 0;
+    EG_TRY(eg_events_load(folder, &e));
+    for (size_t i = 0; i < e->n_loss; i++)
+        *(e->loss[i].client < 0 ? &skipped : &left_out) += 1;
+    eg_status s = e->n_round > 0 && skipped >= e->n_round ? summary_blame(e, left_out) : EG_OK;
+    eg_events_free(e);
+    return s;
+}
