@@ -77,9 +77,14 @@ static eg_status npy_array(const char *root, const char *key, uint8_t **bytes, e
     return eg_npy_parse(path, *bytes, n, out);
 }
 
-/* Reads labels; *top becomes the largest if that is more. y may be NULL. */
+/* The least and the largest label of what was read so far. */
+typedef struct npy_range {
+    int64_t least, most;
+} npy_range;
+
+/* Reads labels into y, which may be NULL. */
 static eg_status npy_labels(const char *root, const char *key, int64_t n, int32_t *y,
-                            int64_t *top)
+                            npy_range *range)
 {
     uint8_t *bytes;
     eg_npy a;
@@ -94,8 +99,11 @@ static eg_status npy_labels(const char *root, const char *key, int64_t n, int32_
         if (v < 0 || v >= 1000000 || (double)v != eg_npy_real(&a, i))
             s = eg_fail(EG_EFORMAT, "%s: label %g of sample %zu in %s is no class", root,
                         eg_npy_real(&a, i), i, key);
-        *top = s == EG_OK && v > *top ? v : *top;
-        if (s == EG_OK && y)
+        if (s != EG_OK)
+            break;
+        range->least = v < range->least ? v : range->least;
+        range->most = v > range->most ? v : range->most;
+        if (y)
             y[i] = (int32_t)v;
     }
     free(bytes);
@@ -130,6 +138,22 @@ static eg_status npy_check_axes(const npy *o, const char *root, const char *key,
     return EG_OK;
 }
 
+/* Pixels are 0 to 255, and measurements have fractions: larger whole numbers are names. */
+static eg_status npy_check_value(const eg_npy *a, size_t at, const char *root, const char *key)
+{
+    bool whole = a->type == EG_NPY_I4 || a->type == EG_NPY_I8;
+    double value = eg_npy_real(a, at);
+    if (whole && (value < -255 || value > 255))
+        return eg_fail(
+            EG_EINVAL,
+            "%s: %s has whole numbers such as %g, as ids of words have, which are no "
+            "values to learn from; store it as floats if they are",
+            root, key, value);
+    if (!isfinite((float)value))
+        return eg_fail(EG_EFORMAT, "%s: %s has a value that is not finite", root, key);
+    return EG_OK;
+}
+
 static eg_status npy_samples(const npy *o, const char *root, const char *key, eg_table *t)
 {
     uint8_t *bytes;
@@ -147,13 +171,13 @@ static eg_status npy_samples(const npy *o, const char *root, const char *key, eg
                                 : eg_table_alloc_f32(t, d[0], c, h, w, 1);
         for (size_t k = 0; s == EG_OK && k < a.n; k++) {
             size_t at = npy_at(t, hwc, k / eg_table_sample(t), k % eg_table_sample(t));
-            if (t->u8)
+            if (t->u8) {
                 t->u8[k] = a.bytes[at];
-            else if (isfinite((float)eg_npy_real(&a, at)))
-                t->f32[k] = (float)eg_npy_real(&a, at);
-            else
-                s = eg_fail(EG_EFORMAT, "%s: %s: sample %zu has a value that is not finite",
-                            root, key, k / eg_table_sample(t));
+                continue;
+            }
+            s = eg_blame(npy_check_value(&a, at, root, key), "sample %zu",
+                         k / eg_table_sample(t));
+            t->f32[k] = (float)eg_npy_real(&a, at);
         }
     }
     free(bytes);
@@ -168,11 +192,19 @@ static eg_status npy_load(const void *self, const eg_origin *from, eg_split spli
     EG_TRY(eg_find_root(from, o->path, root));
     bool train = split == EG_TRAIN;
     EG_TRY(npy_samples(o, root, train ? "x_train" : "x_test", out));
-    int64_t top = 0;
-    EG_TRY(npy_labels(root, train ? "y_train" : "y_test", out->n, out->y, &top));
+    npy_range all = {INT64_MAX, 0};
+    EG_TRY(npy_labels(root, train ? "y_train" : "y_test", out->n, out->y, &all));
     if (!o->classes)
-        EG_TRY(npy_labels(root, train ? "y_test" : "y_train", 0, NULL, &top));
-    out->classes = o->classes ? o->classes : top + 1;
+        EG_TRY(npy_labels(root, train ? "y_test" : "y_train", 0, NULL, &all));
+    if (!o->classes && all.least > 0)
+        return eg_fail(
+            EG_EINVAL,
+            "%s: labels are %lld to %lld, and classes are counted from 0: that would "
+            "be %lld classes, %lld of them without a sample; take %lld off every "
+            "label, or set data.classes to %lld if that is meant",
+            root, (long long)all.least, (long long)all.most, (long long)all.most + 1,
+            (long long)all.least, (long long)all.least, (long long)all.most + 1);
+    out->classes = o->classes ? o->classes : all.most + 1;
     return EG_OK;
 }
 
