@@ -4,7 +4,9 @@
 #include "cli.h"
 #include "family.h"
 
+#include <engram/experiment.h>
 #include <engram/method.h>
+#include <engram/optim.h>
 #include <engram/suggest.h>
 
 #include <stdio.h>
@@ -65,8 +67,11 @@ enum { LIST_KEYS = sizeof list_keys / sizeof *list_keys };
 
 static void list_file_keys(void)
 {
-    for (size_t i = 0; i < LIST_KEYS; i++)
+    for (size_t i = 0; i < LIST_KEYS; i++) {
         printf("  %-22s %s\n", list_keys[i].name, list_keys[i].help);
+        if (strcmp(list_keys[i].name, "optimizer") == 0) /* which every run has */
+            list_options(eg_optim_find("sgd")->component.opts, "    ");
+    }
 }
 
 /* Explains a key of a file that is no component; those of a run are indented. */
@@ -160,6 +165,60 @@ static bool list_explain(const char *name)
     return found;
 }
 
+/* The full name of an option as a setting: "memory.size", "optimizer.lr", "scale". */
+static void list_setting(const cli_family *f, const eg_component *c, const eg_opt *o,
+                         char out[EG_OPT_TEXT_SIZE])
+{
+    bool top = f->file && strcmp(c->name, "experiment") == 0;
+    const char *of = top ? "" : *f->key ? f->key : c->name;
+    snprintf(out, EG_OPT_TEXT_SIZE, "%s%s%s", of, *of ? "." : "", o->name);
+}
+
+/* Walks the settings a file may have: option o of c; NULL: of every member of the family. */
+static void list_each_setting(void (*visit)(void *context, const cli_family *f,
+                                            const eg_component *c, const eg_opt *o),
+                              void *context)
+{
+    for (const cli_family *f = cli_families; f->family; f++) {
+        const eg_component *c;
+        for (size_t i = 0; f->key && (c = eg_family_at(f->family, i)); i++)
+            for (const eg_opt *o = c->opts; o && o->name; o++)
+                visit(context, f, c, o);
+        for (const eg_opt *o = f->key && f->shared ? f->shared() : NULL; o && o->name; o++)
+            visit(context, f, NULL, o);
+    }
+}
+
+typedef struct list_asked {
+    const char *name;
+    bool found;
+} list_asked;
+
+/* Explains a setting that is called so, by its full name or by the last word of it. */
+static void list_explain_setting(void *context, const cli_family *f, const eg_component *c,
+                                 const eg_opt *o)
+{
+    list_asked *asked = context;
+    char key[EG_OPT_TEXT_SIZE], text[EG_OPT_TEXT_SIZE];
+    list_setting(f, c, o, key);
+    if (!eg_name_equal(key, asked->name) && !eg_name_equal(o->name, asked->name))
+        return;
+    asked->found = true;
+    bool own = *f->key && c; /* a member's, of which a file names one */
+    eg_opt_describe(o, text);
+    printf("setting %s%s%s: %s (%s)\n", key, own ? " of " : "", own ? c->name : "", o->help,
+           text);
+}
+
+static void list_offer_setting(void *near, const cli_family *f, const eg_component *c,
+                               const eg_opt *o)
+{
+    char key[EG_OPT_TEXT_SIZE];
+    list_setting(f, c, o, key);
+    eg_suggest_offer(near, key);
+    eg_suggest_offer(near, o->name);
+}
+
 /* The next cell of a Markdown table, between quotes; a bar in the text would end it. */
 static void list_cell(const char *text, const char *quote)
 {
@@ -212,10 +271,15 @@ static void list_markdown(const cli_family *f)
 static int list_unknown(const char *name)
 {
     eg_suggestion near = eg_suggest(name);
+    const char *meant = eg_setting_meant(name);
+    if (meant)
+        return eg_cli_usage("help", "nothing here is called '%s', but '%s' means it", name,
+                            meant);
     for (const eg_verb *const *v = eg_verbs; *v; v++)
         eg_suggest_offer(&near, (*v)->name);
     for (const cli_family *f = cli_families; f->family; f++)
         eg_family_offer(f->family, &near);
+    list_each_setting(list_offer_setting, &near);
     return eg_cli_usage("help", "nothing here is called '%s'%s", name, eg_suggest_words(&near));
 }
 
@@ -263,8 +327,11 @@ static int help_run(int argc, char **argv)
         list_markdown(f);
     if (!c.name || c.form != HELP_TEXT)
         return 0;
+    list_asked asked = {.name = c.name};
     bool verb = eg_cli_print_verb(c.name), part = list_explain(c.name);
-    return list_explain_key(c.name) || part || verb ? 0 : list_unknown(c.name);
+    bool key = list_explain_key(c.name);
+    list_each_setting(list_explain_setting, &asked);
+    return verb || part || key || asked.found ? 0 : list_unknown(c.name);
 }
 
 const eg_verb eg_verb_help = {

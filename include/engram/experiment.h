@@ -65,6 +65,10 @@ eg_status eg_experiment_load(const char *path, const char *label, size_t n,
                              const char *const *overrides, eg_experiment **out);
 void eg_experiment_free(eg_experiment *e); /* NULL is fine */
 
+/* The setting that a name known from PyTorch, Flower or Mammoth means here: "train.batch" for
+ * "batch_size"; NULL: there is none. Of a name with dots the last part counts. */
+const char *eg_setting_meant(const char *word);
+
 /* The file's sections whose settings no component owns, each as one. */
 extern const eg_family eg_setting_family;
 

@@ -254,6 +254,10 @@ static bool file_knows(const char *key)
 static eg_status file_unknown_key(const eg_yaml *y, const eg_yaml_node *node)
 {
     eg_suggestion near = eg_suggest(node->key);
+    const char *meant = eg_setting_meant(node->key);
+    if (meant)
+        return eg_yaml_fail(y, node, EG_EINVAL, "there is no key '%s' (here it is '%s')",
+                            node->key, meant);
     for (size_t i = 0; i < sizeof file_keys / sizeof *file_keys; i++)
         eg_suggest_offer(&near, file_keys[i]);
     eg_family_offer(&eg_method_family, &near);

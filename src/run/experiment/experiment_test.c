@@ -9,7 +9,7 @@
 
 #include "io/file.h"
 #include "io/json.h"
-#include "run/experiment/experiment.h"
+#include "run/experiment/settings.h"
 
 #include "own_folder.h"
 
@@ -102,6 +102,39 @@ static void test_a_file_is_read_once_and_asked_for_every_run(void **state)
     eg_experiment_file_free(file);
     assert_fails(eg_experiment_parse("a text", "name: t\n", &file), EG_ENOENT, "a text:1:1: ");
     assert_null(file);
+}
+
+/* Every name that is known from elsewhere is of a setting that there is. */
+static void test_names_from_elsewhere_mean_settings(void **state)
+{
+    (void)state;
+    eg_experiment *e;
+    assert_ok(eg_experiment_new(&e));
+    assert_ok(eg_experiment_set(e, "data", "glyphs"));
+    assert_ok(eg_experiment_set(e, "model", "mlp"));
+    assert_ok(eg_experiment_set(e, "scenario.kind", "class-incremental"));
+    assert_ok(eg_experiment_set(e, "scenario.partition", "dirichlet"));
+    for (const eg_known_word *k = eg_known_words; k->word; k++) {
+        eg_status s = eg_experiment_set(e, k->setting, "?");
+        bool family = !strchr(k->setting, '.'); /* of which "?" is no member */
+        if (family ? s != EG_ENOENT : s != EG_EINVAL)
+            fail_msg("%s for %s: %s", k->setting, k->word, eg_error());
+    }
+    assert_fails(eg_experiment_set(e, "train.learning_rate", "1"), EG_ENOENT,
+                 "train has no option 'learning_rate' (here it is 'optimizer.lr')");
+    assert_fails(eg_experiment_set(e, "data.batch-size", "1"), EG_ENOENT,
+                 "glyphs has no option 'batch-size' (here it is 'train.batch')");
+    assert_fails(eg_experiment_set(e, "num_clients", "1"), EG_ENOENT,
+                 "'num_clients' (here it is 'scenario.clients')");
+    assert_fails(eg_experiment_set(e, "server.speed", "1"), EG_ENOENT,
+                 "server has no option 'speed'");
+    eg_experiment_free(e);
+    eg_experiment_file *file;
+    assert_ok(
+        eg_experiment_parse("t", "buffer_size: 3\nruns: [{label: a, method: er}]", &file));
+    assert_fails(eg_experiment_file_resolve(file, "a", 0, NULL, &e), EG_EINVAL,
+                 "t:1:14: there is no key 'buffer_size' (here it is 'memory.size')");
+    eg_experiment_file_free(file);
 }
 
 /* A paper may have a figure of any metric: in percent, unless the metric is counted. */
@@ -392,6 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_resolved_experiment_resolves_to_itself),
         cmocka_unit_test(test_a_file_is_read_once_and_asked_for_every_run),
+        cmocka_unit_test(test_names_from_elsewhere_mean_settings),
         cmocka_unit_test(test_figures_of_every_metric_are_read),
         cmocka_unit_test(test_a_bound_is_in_the_text_of_a_run_that_has_one),
         cmocka_unit_test(test_every_scenario_of_the_papers_resolves_to_itself),

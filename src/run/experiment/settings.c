@@ -148,6 +148,102 @@ static const void *const settings_listed[] = {&settings_sections[0], &settings_s
                                               &settings_about_all,   NULL};
 const eg_family eg_setting_family = {"settings", "settings of", settings_listed, NULL};
 
+const eg_known_word eg_known_words[] = {
+    {"learning_rate", "optimizer.lr"},
+    {"lr", "optimizer.lr"},
+    {"local_lr", "optimizer.lr"},
+    {"client_lr", "optimizer.lr"},
+    {"step_size", "optimizer.lr"},
+    {"momentum", "optimizer.momentum"},
+    {"optim_mom", "optimizer.momentum"},
+    {"weight_decay", "optimizer.weight_decay"},
+    {"optim_wd", "optimizer.weight_decay"},
+    {"wd", "optimizer.weight_decay"},
+    {"l2", "optimizer.weight_decay"},
+    {"batch_size", "train.batch"},
+    {"local_batch_size", "train.batch"},
+    {"minibatch_size", "train.batch"},
+    {"train_batch_size", "train.batch"},
+    {"bs", "train.batch"},
+    {"epochs", "train.epochs"},
+    {"n_epochs", "train.epochs"},
+    {"num_epochs", "train.epochs"},
+    {"local_epochs", "train.epochs"},
+    {"local_steps", "train.steps"},
+    {"num_steps", "train.steps"},
+    {"max_steps", "train.steps"},
+    {"n_steps", "train.steps"},
+    {"clip_grad", "train.clip"},
+    {"grad_clip", "train.clip"},
+    {"max_norm", "train.clip"},
+    {"max_grad_norm", "train.clip"},
+    {"clip_grad_norm", "train.clip"},
+    {"num_clients", "scenario.clients"},
+    {"n_clients", "scenario.clients"},
+    {"num_users", "scenario.clients"},
+    {"num_supernodes", "scenario.clients"},
+    {"num_parties", "scenario.clients"},
+    {"fraction_fit", "scenario.participation"},
+    {"client_fraction", "scenario.participation"},
+    {"participation_rate", "scenario.participation"},
+    {"sample_ratio", "scenario.participation"},
+    {"frac", "scenario.participation"},
+    {"clients_per_round", "scenario.per_round"},
+    {"num_sampled_clients", "scenario.per_round"},
+    {"num_rounds", "scenario.rounds"},
+    {"n_rounds", "scenario.rounds"},
+    {"num_server_rounds", "scenario.rounds"},
+    {"global_rounds", "scenario.rounds"},
+    {"comm_rounds", "scenario.rounds"},
+    {"n_tasks", "scenario.tasks"},
+    {"num_tasks", "scenario.tasks"},
+    {"n_experiences", "scenario.tasks"},
+    {"num_experiences", "scenario.tasks"},
+    {"alpha", "scenario.partition.alpha"},
+    {"dirichlet_alpha", "scenario.partition.alpha"},
+    {"buffer_size", "memory.size"},
+    {"mem_size", "memory.size"},
+    {"memory_size", "memory.size"},
+    {"buffer", "memory.size"},
+    {"proximal_mu", "fedprox.mu"},
+    {"mu", "fedprox.mu"},
+    {"e_lambda", "ewc.lambda"},
+    {"ewc_lambda", "ewc.lambda"},
+    {"min_fit_clients", "server.min_clients"},
+    {"min_available_clients", "server.min_clients"},
+    {"server_lr", "server.lr"},
+    {"server_learning_rate", "server.lr"},
+    {"global_lr", "server.lr"},
+    {"lr_scheduler", "schedule.kind"},
+    {"scheduler", "schedule.kind"},
+    {"warmup_steps", "schedule.warmup"},
+    {"warmup_rounds", "schedule.warmup"},
+    {"dataset", "data"},
+    {"network", "model"},
+    {"arch", "model"},
+    {"architecture", "model"},
+    {"backbone", "model"},
+    {"net", "model"},
+    {"optim", "optimizer"},
+    {"hidden_size", "model.width"},
+    {"hidden_dim", "model.width"},
+    {"early_stopping", "eval.patience"},
+    {"early_stopping_patience", "eval.patience"},
+    {"val_split", "data.validation"},
+    {"validation_split", "data.validation"},
+    {"val_ratio", "data.validation"},
+    {NULL, NULL},
+};
+
+const char *eg_setting_meant(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    for (const eg_known_word *k = eg_known_words; k->word; k++)
+        if (eg_name_equal(k->word, dot ? dot + 1 : word))
+            return k->setting;
+    return NULL;
+}
+
 /* "prefix.name" for every option. */
 static void settings_hint_rows(eg_suggestion *s, const char *prefix, const eg_opt *opts)
 {
@@ -200,6 +296,24 @@ static bool settings_hint_is_name(const char *key)
     return false;
 }
 
+/* What a key was probably meant to be; where names are a section's or a method's own, they are
+ * taken as such. */
+static const char *settings_meant(const char *key)
+{
+    static const char *const own[] = {"server", "pretrain", "schedule"};
+    char head[EG_OPT_TEXT_SIZE];
+    const eg_component *m;
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(key, "."), key);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(head, own[i]) == 0)
+            return NULL;
+    for (size_t i = 0; (m = eg_family_at(&eg_method_family, i)); i++)
+        if (eg_name_equal(m->name, head))
+            return NULL;
+    const char *meant = eg_setting_meant(key);
+    return meant && strcmp(meant, key) != 0 ? meant : NULL;
+}
+
 /* EG_ENOENT: adds the nearest setting to the error text, if there is one. Every other status
  * passes untouched. */
 static eg_status settings_hint(eg_status s, const eg_experiment *e, const char *key)
@@ -207,6 +321,9 @@ static eg_status settings_hint(eg_status s, const eg_experiment *e, const char *
     if (s != EG_ENOENT || settings_hint_is_name(key))
         return s;
     eg_suggestion near = eg_suggest(key);
+    const char *meant = settings_meant(key);
+    if (meant)
+        return eg_fail(s, "%s (here it is '%s')", eg_error(), meant);
     settings_hint_all(&near, e);
     return eg_fail(s, "%s%s", eg_error(), eg_suggest_words(&near));
 }
@@ -240,6 +357,15 @@ static eg_status settings_set_optimizer(eg_experiment *e, const char *name, cons
     return EG_OK;
 }
 
+/* An option of a component, which is named if it has none of that name. */
+static eg_status settings_set_own(const eg_component *c, void *self, const char *name,
+                                  const char *value)
+{
+    if (!eg_opts_find(c->opts, name))
+        return eg_fail(EG_ENOENT, "%s has no option '%s'", c->name, name);
+    return eg_opts_set(c->opts, self, name, value);
+}
+
 /* An option of the data: of how images are prepared, or of the newest source. */
 static eg_status settings_set_data(eg_experiment *e, const char *name, const char *value)
 {
@@ -248,7 +374,7 @@ static eg_status settings_set_data(eg_experiment *e, const char *name, const cha
     if (e->n_sources == 0)
         return eg_fail(EG_EINVAL, "the data set's name must come before its options");
     size_t i = e->n_sources - 1;
-    return eg_opts_set(e->sets[i]->component.opts, e->set_options[i], name, value);
+    return settings_set_own(&e->sets[i]->component, e->set_options[i], name, value);
 }
 
 /* A data set in place of those there were; how images are prepared stays. */
@@ -361,7 +487,7 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
         return settings_set_optimizer(e, name, value);
     for (const eg_section *const *s = eg_sections; *s; s++)
         if (strcmp((*s)->component.name, head) == 0)
-            return eg_opts_set((*s)->component.opts, (char *)e + (*s)->offset, name, value);
+            return settings_set_own(&(*s)->component, (char *)e + (*s)->offset, name, value);
     return settings_set_part(e, head, name, value);
 }
 

@@ -11,6 +11,12 @@ typedef struct eg_section {
     size_t offset; /* of its struct in an eg_experiment */
 } eg_section;
 
+/* What settings are called elsewhere; both NULL at the end. */
+typedef struct eg_known_word {
+    const char *word, *setting;
+} eg_known_word;
+extern const eg_known_word eg_known_words[];
+
 /* The settings of the file that no component owns. */
 extern const eg_section *const eg_sections[];  /* NULL at the end */
 extern const eg_opt eg_settings_of_data[];     /* beside those of the data set */
