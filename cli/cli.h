@@ -57,6 +57,10 @@ const char *cli_find_experiment(const char *word, char room[CLI_PATH]);
  * --only (NULL: none) are to blame, 1 if the file is. */
 int eg_cli_unresolved(const char *verb, const char *path, const char *label,
                       const cli_texts *settings, eg_status s);
+/* The same of a file that is open: a pipe is read only once. */
+struct eg_experiment_file; /* engram/experiment.h */
+int eg_cli_unresolved_in(const char *verb, const struct eg_experiment_file *file,
+                         const char *label, const cli_texts *settings, eg_status s);
 
 /* All of --set as one text "K=V K=V"; false, after saying so: they are too long. */
 enum { EG_CLI_SETS = 8192 };

@@ -83,22 +83,32 @@ static bool experiment_has_label(const eg_experiment_file *f, const char *label)
     return false;
 }
 
+int eg_cli_unresolved_in(const char *verb, const eg_experiment_file *file, const char *label,
+                         const cli_texts *settings, eg_status s)
+{
+    char why[1024];
+    eg_experiments plain = {0};
+    snprintf(why, sizeof why, "%s", eg_error());
+    bool unknown = label && !experiment_has_label(file, label);
+    const char *of = label && !unknown ? label : eg_experiment_file_label(file, 0);
+    bool wrong = (unknown && s == EG_ENOENT) ||
+                 (settings->n && eg_experiment_file_sweep(file, of, 0, NULL, &plain) == EG_OK);
+    eg_experiments_free(&plain);
+    eg_fail(s, "%s", why);
+    return wrong ? eg_cli_refused(verb, s) : eg_cli_failed();
+}
+
 int eg_cli_unresolved(const char *verb, const char *path, const char *label,
                       const cli_texts *settings, eg_status s)
 {
     char why[1024];
-    eg_experiment_file *file = NULL;
-    eg_experiments plain = {0};
-    bool wrong = false;
+    eg_experiment_file *file;
     snprintf(why, sizeof why, "%s", eg_error());
-    if (eg_experiment_file_open(path, &file) == EG_OK) {
-        bool unknown = label && !experiment_has_label(file, label);
-        const char *of = label && !unknown ? label : eg_experiment_file_label(file, 0);
-        wrong = (unknown && s == EG_ENOENT) ||
-                (settings->n && eg_experiment_file_sweep(file, of, 0, NULL, &plain) == EG_OK);
-    }
-    eg_experiments_free(&plain);
-    eg_experiment_file_free(file);
+    bool opened = eg_experiment_file_open(path, &file) == EG_OK;
     eg_fail(s, "%s", why);
-    return wrong ? eg_cli_refused(verb, s) : eg_cli_failed();
+    if (!opened)
+        return eg_cli_failed();
+    int code = eg_cli_unresolved_in(verb, file, label, settings, s);
+    eg_experiment_file_free(file);
+    return code;
 }

@@ -87,7 +87,7 @@ static int check_label(const runner_options *o, runner_source *source, const cha
     eg_status s =
         eg_experiment_file_sweep(source->file, label, o->settings.n, o->settings.list, &runs);
     if (s != EG_OK)
-        return eg_cli_unresolved(o->verb, source->path, label, &o->settings, s);
+        return eg_cli_unresolved_in(o->verb, source->file, label, &o->settings, s);
     int code = 0;
     for (size_t i = 0; i < runs.n && code == 0; i++)
         if (check_wants(o, eg_experiment_label(runs.list[i]), label, found)) {
