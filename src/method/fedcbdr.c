@@ -575,6 +575,7 @@ static eg_status fedcbdr_save(void *self, eg_server *s)
 const eg_method eg_method_fedcbdr = {
     .component = {"fedcbdr", "replays as many samples of every class, chosen by all together",
                   sizeof(fedcbdr), fedcbdr_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .setup = fedcbdr_setup,
     .loss = fedcbdr_loss,
     .form = fedcbdr_form,

@@ -306,6 +306,7 @@ static eg_status fot_save(void *self, eg_server *s)
 const eg_method eg_method_fot = {
     .component = {"fot", "the server keeps changes off what the layers of all were fed before",
                   sizeof(fot), fot_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .setup = fot_setup,
     .client = {.size = sizeof(fot_client),
                .fini = fot_client_fini,

@@ -272,6 +272,7 @@ static eg_node *stsa_answers(const void *options, const eg_net *net, eg_graph *g
 const eg_method eg_method_stsa = {
     .component = {"stsa", "one trained task, then ridge regression on random features",
                   sizeof(stsa), stsa_opts},
+    .leaves = EG_LEAVES_FIGURES,
     .setup = stsa_setup,
     .know = stsa_declare,
     .answers = stsa_answers,
