@@ -57,7 +57,7 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	$(quick) $(call ctest,asan,fast)
 	tools/check
 
-test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer, clang and the fuzzers
+test-slow: ## run the long tests, torture, mutants, memcheck, ThreadSanitizer, clang and the fuzzers
 	tools/setup build check fuzz mpi python slow torch
 	$(call build,release)
 	$(call build,asan)
@@ -65,6 +65,7 @@ test-slow: ## run the long tests, torture, memcheck, ThreadSanitizer, clang and 
 	$(call build,clang)
 	tools/check --deep
 	$(call ctest,release,slow)
+	tools/mutate --seconds 600
 	$(call ctest,asan,long)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan.supp $(still) $(call ctest,tsan,threaded)
 	tools/fuzz all 60

@@ -75,6 +75,7 @@ endforeach()
 target_link_options(message_test PRIVATE -Wl,--wrap=eg_alloc)
 target_link_options(lost_test PRIVATE -Wl,--wrap=eg_transport_find)
 target_link_options(fedcil_run_test PRIVATE -Wl,--wrap=eg_acgan_learn)
+target_link_options(fedcil_test PRIVATE -Wl,--wrap=eg_generator_teach)
 target_link_options(border_test PRIVATE -Wl,--wrap=send -Wl,--wrap=recv)
 
 # golden_generator_test and golden_fedcil_test break rules on purpose.

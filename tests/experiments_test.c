@@ -84,6 +84,7 @@ static void check_fedspace_row(const eg_experiment *e)
     if (atof(setting(e, "pretrain", "epochs", epochs)) <= 0 ||
         strncmp(eg_experiment_name(e), "fedspace-table", 14) != 0)
         return;
+    check_setting(e, "pretrain", "classes", "100");
     check_setting(e, "pretrain", "temperature", "1");
     check_setting(e, "pretrain", "head", "fresh");
 }

@@ -1,4 +1,4 @@
-/* hostile_slow_test.c - the demo with hostile clients: the table of docs/results.md.
+/* hostile_slow_test.c - the demo with hostile clients: the table of docs/results/program.md.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "hostile.h"

@@ -112,6 +112,8 @@ typedef struct eg_lesson {
     void *context;
     const eg_params *table; /* NULL: it uses none */
     float *param, *state;
+    double pull; /* the gradient gains pull times the way from anchor [n_params]; 0: nothing */
+    const float *anchor;
 } eg_lesson;
 
 /* One step of the drawing network along the gradient of a lesson's loss on n drawings; *loss

@@ -66,6 +66,37 @@ static void test_amounts_of_random_histories_are_within_bounds(void **state)
     }
 }
 
+/* With more classes than rows some are drawn at each `at`, and each by its share over all. */
+static void test_portions_add_up_however_many_classes_there_are(void **state)
+{
+    (void)state;
+    enum { MANY = 20, FEW = 8, TURNS = 1000 };
+    float alike[MANY];
+    double sums[MANY] = {0};
+    int64_t out[MANY];
+    for (int c = 0; c < MANY; c++)
+        alike[c] = 1.0F / MANY;
+    for (int turn = 0; turn < TURNS; turn++) {
+        int64_t n = 0;
+        eg_class_portions(MANY, alike, FEW, (turn + 0.5) / TURNS, out);
+        for (int c = 0; c < MANY; c++) {
+            assert_in_range(out[c], 0, 1);
+            n += out[c], sums[c] += (double)out[c] / TURNS;
+        }
+        assert_int_equal(n, FEW);
+    }
+    for (int c = 0; c < MANY; c++)
+        assert_near(sums[c], (double)FEW / MANY, 2.0 / TURNS);
+    /* What comes out even does so wherever it begins; a class without a share has no row. */
+    for (int at = 0; at < 4; at++) {
+        const float even[CLASSES] = {0.5F, 0, 0.125F, 0.375F};
+        const int64_t wanted[CLASSES] = {100, 0, 25, 75};
+        eg_class_portions(CLASSES, even, 200, at / 4.0, out);
+        for (int c = 0; c < CLASSES; c++)
+            assert_int_equal(out[c], wanted[c]);
+    }
+}
+
 /* A guide that knows the classes in turn: of every CLASSES drawings one is of each. */
 static eg_status look_in_turn(void *context, const float *x, int64_t n, float *logits)
 {
@@ -453,6 +484,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amounts_of_worked_cases),
         cmocka_unit_test(test_amounts_of_random_histories_are_within_bounds),
+        cmocka_unit_test(test_portions_add_up_however_many_classes_there_are),
         cmocka_unit_test(test_only_what_the_guide_knows_is_taken),
         cmocka_unit_test(test_what_is_not_finite_is_never_taken),
         cmocka_unit_test(test_a_trial_is_the_share_that_is_known),

@@ -12,7 +12,7 @@
  * published code, and gradients flow through both of its arguments. Equation 12 takes the
  * generator of the last task, as printed. Equation 14's KL against a one-hot label would be
  * infinite: it is the cross entropy. In a task's first round there is no consistency, as in the
- * published code and other than in Equation 16, which has it always.
+ * published code; `agrees: always` is Equation 16, which has it in every round.
  *
  * {consistency: 0, steps: 0, heads: mean} is FedAvg with an ACGAN. {consistency: 0, heads:
  * mean} with server.bn: keep comes nearest to what the published code carries out: neither
@@ -30,6 +30,9 @@
 // clang-format off
 static const eg_opt fedcil_opts[] = {
     EG_OPT_REAL(eg_fedcil, consistency, 1, 0, 1e6, "weight of each of the three consistency losses"),
+    EG_OPT_CHOICE(eg_fedcil, agrees, EG_FEDCIL_LATER,
+                  "whether they count from a task's second round on, or always", "later|always"),
+    EG_OPT_REAL(eg_fedcil, pull, 0, 0, 1e3, "of the generator to the one it received: FedProx's strength for it"),
     EG_OPT_INT(eg_fedcil, steps, 100, 0, 1e6, "steps of the server's consolidation; 0: none"),
     EG_OPT_CHOICE(eg_fedcil, heads, EG_FEDCIL_HEADS_SEEN,
                   "a class's outputs are averaged over clients that have seen it, or over all", "seen|mean"),

@@ -5,6 +5,7 @@
 #include "hand_client.h"
 #include "one_client.h"
 
+#include "engine/generator/acgan.h"
 #include "method/lib/fedcil.h"
 
 /* One client, two tasks of two classes, one batch a round. The network is linear, so that its
@@ -21,11 +22,33 @@ static const char text[] =
 
 enum { PIXELS = 64, CLASSES = 4, ROWS = 8 };
 
+/* What the generator was last taught with. */
+static struct {
+    float labels[ROWS], anchor[ROWS];
+    double pull;
+} taught;
+
+eg_status __real_eg_generator_teach(eg_generator *m, const eg_lesson *lesson,
+                                    const float *labels, int64_t n, eg_rng *rng, double *loss);
+eg_status __wrap_eg_generator_teach(eg_generator *m, const eg_lesson *lesson,
+                                    const float *labels, int64_t n, eg_rng *rng, double *loss);
+
+eg_status __wrap_eg_generator_teach(eg_generator *m, const eg_lesson *lesson,
+                                    const float *labels, int64_t n, eg_rng *rng, double *loss)
+{
+    assert_int_equal(n, ROWS);
+    memcpy(taught.labels, labels, sizeof taught.labels);
+    memcpy(taught.anchor, lesson->anchor, sizeof taught.anchor);
+    taught.pull = lesson->pull;
+    return __real_eg_generator_teach(m, lesson, labels, n, rng, loss);
+}
+
+static const eg_fedcil options = {.width = 4, .lr = 1e-4, .beta1 = 0.5, .beta2 = 0.99};
+
 /* Puts a generator and all labels into the download of the next round: its first
  * values times a scale. */
 static void send_generator_of(one_client *o, float scale)
 {
-    const eg_fedcil options = {.width = 4, .lr = 1e-4, .beta1 = 0.5, .beta2 = 0.99};
     const float known[CLASSES] = {1, 1, 1, 1};
     eg_fedcil_spec spec;
     eg_generator *m;
@@ -187,6 +210,133 @@ static void test_losses_and_gradients_are_those_by_hand(void **state)
     one_client_close(&o);
 }
 
+/* --- Who drew what: every drawing of a batch once more, by whom and of what it should be. */
+
+/* The part's draws in the order of fedcil_client.c. */
+enum { FAKES, MORE, REPLAY, AGREE, PAIR, ANY, TEACH };
+
+/* The stream of a draw in the round's only batch; the generator is taught after its step. */
+static eg_rng stream_of(one_client *o, uint32_t draw)
+{
+    o->c->step = draw == TEACH;
+    return eg_client_stream(o->c, draw);
+}
+
+/* Labels drawn from a list. Leaves the stream where drawing goes on. */
+static eg_rng check_labels(one_client *o, uint32_t draw, const float *labels, const float *list,
+                           int64_t n)
+{
+    float wanted[ROWS];
+    eg_rng rng = stream_of(o, draw);
+    eg_labels_draw(&rng, list, n, ROWS, wanted);
+    assert_memory_equal(labels, wanted, sizeof wanted);
+    return rng;
+}
+
+/* An input is what this learner's generator draws of these labels. */
+static void check_drawing(one_client *o, const eg_bundle *from, const char *prefix,
+                          const float *labels, eg_rng rng, const char *name)
+{
+    float wanted[ROWS * PIXELS];
+    eg_fedcil_spec spec;
+    eg_generator *m;
+    bool found;
+    eg_fedcil_describe(&options, o->net, true, &spec);
+    assert_ok(eg_generator_new(&spec.is, &m));
+    assert_ok(eg_learner_recall(m->learners[0], prefix, from, &found));
+    assert_true(found);
+    assert_ok(eg_generator_draw(m, labels, ROWS, &rng, wanted));
+    assert_memory_equal(input(o, name), wanted, sizeof wanted);
+    eg_generator_free(m);
+}
+
+/* In the first task the client has classes `now`, in the second the other two. What Equations
+ * 12 to 14 hold it to is drawn by the server's generator, of the batch's labels, of those that
+ * were replayed, and of any client's; what is replayed by the generator that its last task
+ * left, of that task's classes; what the critic must tell apart, and what the generator is
+ * taught on, are of all classes that the client has had. */
+static void test_who_drew_what(void **state)
+{
+    (void)state;
+    static const float all[CLASSES] = {0, 1, 2, 3};
+    one_client o;
+    float now[2];
+    one_client_open(&o, text, NULL);
+    for (int round = 0; round < 4; round++) {
+        bool later = round >= 2, agrees = round % 2 == 1;
+        send_generator(&o);
+        eg_bundle *down = o.down;
+        o.down = NULL;
+        assert_ok(eg_bundle_new(&o.down));
+        assert_ok(eg_bundle_copy(o.down, down, ""));
+        one_client_train(&o);
+        if (round == 0)
+            now[0] = fminf(fminf(o.c->labels[0], o.c->labels[1]), o.c->labels[7]),
+            now[1] = fmaxf(fmaxf(o.c->labels[0], o.c->labels[1]), o.c->labels[7]);
+        assert_true(now[0] < now[1]);
+        check_labels(&o, FAKES, input(&o, "fedcil.fakes labels"), later ? all : now,
+                     later ? 4 : 2);
+        check_labels(&o, TEACH, taught.labels, later ? all : now, later ? 4 : 2);
+        if (later) {
+            const float *labels = input(&o, "fedcil.replay labels");
+            check_labels(&o, MORE, input(&o, "fedcil.more labels"), all, 4);
+            eg_rng rng = check_labels(&o, REPLAY, labels, now, 2);
+            check_drawing(&o, one_client_kept(&o, "fedcil.past"), "fedcil.past", labels, rng,
+                          "fedcil.replay");
+            if (agrees)
+                check_drawing(&o, down, "fedcil.generator", labels, stream_of(&o, AGREE),
+                              "fedcil.agree");
+        }
+        if (agrees) {
+            const float *labels = input(&o, "fedcil.any labels");
+            check_drawing(&o, down, "fedcil.generator", labels,
+                          check_labels(&o, ANY, labels, all, 4), "fedcil.any");
+            check_drawing(&o, down, "fedcil.generator", o.c->labels, stream_of(&o, PAIR),
+                          "fedcil.pair");
+        }
+        eg_bundle_free(down);
+    }
+    one_client_close(&o);
+}
+
+/* FedProx holds the critic; the generator is held by the part's own option, to the one that the
+ * client received. */
+static void test_the_generator_is_pulled_to_the_one_received(void **state)
+{
+    (void)state;
+    for (int pulled = 0; pulled < 2; pulled++) {
+        one_client o;
+        one_client_open(&o, text, pulled ? "fedcil.pull=0.125" : NULL);
+        for (int round = 0; round < 2; round++) {
+            float received[ROWS];
+            send_generator_of(&o, (float)(round + 1));
+            memcpy(received, eg_bundle_find(o.down, "fedcil.generator.param", NULL),
+                   sizeof received);
+            one_client_train(&o);
+            assert_near(taught.pull, pulled ? 0.125 : 0, 0);
+            assert_memory_equal(taught.anchor, received, sizeof received);
+        }
+        one_client_close(&o);
+    }
+}
+
+/* Equation 16 has consistency in every round; the published code not in a task's first. */
+static void test_consistency_may_count_from_a_tasks_first_round(void **state)
+{
+    (void)state;
+    for (int always = 0; always < 2; always++) {
+        one_client o;
+        one_client_open(&o, text, always ? "fedcil.agrees=always" : "fedcil.agrees=later");
+        for (int round = 0; round < 4; round++) {
+            send_generator(&o);
+            one_client_train(&o);
+            bool agrees = eg_plan_input(o.c->plan, "fedcil.pair") != NULL;
+            assert_int_equal(agrees, always || round % 2 == 1);
+        }
+        one_client_close(&o);
+    }
+}
+
 static bool has(const one_client *o, const char *name, int label)
 {
     for (int i = 0; i < ROWS; i++)
@@ -303,8 +453,8 @@ static void server_case_open(server_case *k, const char *heads)
                               .side = 1};
     assert_ok(eg_net_new(&spec, &k->net));
     const eg_params *p = eg_net_params(k->net);
-    const char *const options[] = {"steps", "0", "width", "4", "heads", heads, NULL};
-    hand_server_open(&k->h, eg_method_find("fedcil"), options, eg_params_length(p), NULL);
+    const char *const set[] = {"steps", "0", "width", "4", "heads", heads, NULL};
+    hand_server_open(&k->h, eg_method_find("fedcil"), set, eg_params_length(p), NULL);
     k->h.s.net = k->net;
     k->h.s.n_state = eg_state_length(p);
     k->f = k->h.self;
@@ -436,6 +586,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses_and_gradients_are_those_by_hand),
+        cmocka_unit_test(test_who_drew_what),
+        cmocka_unit_test(test_the_generator_is_pulled_to_the_one_received),
+        cmocka_unit_test(test_consistency_may_count_from_a_tasks_first_round),
         cmocka_unit_test(test_the_past_is_replayed_with_its_own_classes),
         cmocka_unit_test(test_a_round_is_a_task_where_it_is_told_so),
         cmocka_unit_test(test_drawings_that_are_all_alike_are_said),

@@ -28,7 +28,7 @@
 #include <string.h>
 
 typedef struct fedspace {
-    double lambda_p, lambda_r, rho;
+    double lambda_p, lambda_r, rho, beta;
     int prototypes; /* of "global|local" */
     int draws;      /* of "all|others" */
     int variant;    /* of "paper|release": an eg_measure */
@@ -55,6 +55,7 @@ static const eg_opt fedspace_opts[] = {
     EG_OPT_REAL(fedspace, lambda_p, 0.01, 0, 1e6, "weight of the head's loss on other classes' prototypes"),
     EG_OPT_REAL(fedspace, lambda_r, 0.01, 0, 1e6, "weight of the contrast of features and prototypes"),
     EG_OPT_REAL(fedspace, rho, 0.5, 0, 1, "how far the model goes to the clients' mean; 1: all the way"),
+    EG_OPT_REAL(fedspace, beta, 0.1, 0, 1, "share of this round's clients in a class's prototype; 1: theirs alone"),
     EG_OPT_CHOICE(fedspace, prototypes, 0,
                   "whose are used: all clients' together, or the client's own of all classes it has had", "global|local"),
     EG_OPT_CHOICE(fedspace, draws, 0,
@@ -69,7 +70,6 @@ static const eg_opt fedspace_opts[] = {
 static const char fedspace_name[] = "fedspace";
 static const char fedspace_empty[] = "fedspace.empty"; /* an upload's, of the release */
 enum { FEDSPACE_CONTRAST_DRAW = 1 };                   /* Equation 8 has draw 0 */
-static const double fedspace_beta = 0.1;
 
 static bool fedspace_releases(const fedspace *f)
 {
@@ -353,7 +353,7 @@ static eg_status fedspace_collect(void *self, eg_server *s, int exchange, int64_
 static void fedspace_renew(fedspace_server *f, int64_t class)
 {
     eg_prototypes *p = &f->known;
-    double keep = p->known[class] ? 1 - fedspace_beta : 0;
+    double keep = p->known[class] ? 1 - f->is.beta : 0;
     double weight = f->weights[class] > 0 ? f->weights[class] : 1;
     for (int64_t j = class * p->d; j < (class + 1) * p->d; j++)
         p->means[j] = (float)((1 - keep) * f->sums[j] / weight +

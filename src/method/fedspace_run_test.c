@@ -137,6 +137,22 @@ static void test_prototypes_follow_by_a_moving_average(void **state)
     bench_close(&b);
 }
 
+static void test_beta_is_how_fast_prototypes_follow(void **state)
+{
+    (void)state;
+    const upload first[] = {{10, 0, 1, 1, 2, 0.5, 0}}, second[] = {{10, 0, 1, 5, 6, 0.5, 0}};
+    const char *const sets[][3] = {{"beta", "0.25"}, {"beta", "1"}};
+    const double wanted[][2] = {{2, 3}, {5, 6}};
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        bench_open(&b, sets[i]);
+        check_known(bench_round(&b, first, 1), (double[]){1, 2, NAN, NAN}, 0.5);
+        check_known(bench_round(&b, second, 1),
+                    (double[]){wanted[i][0], wanted[i][1], NAN, NAN}, 0.5);
+        bench_close(&b);
+    }
+}
+
 static void test_the_release_forgets(void **state)
 {
     (void)state;
@@ -386,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prototypes_follow_by_a_moving_average),
+        cmocka_unit_test(test_beta_is_how_fast_prototypes_follow),
         cmocka_unit_test(test_the_release_forgets),
         cmocka_unit_test(test_the_release_lets_empty_classes_shrink),
         cmocka_unit_test(test_a_model_that_is_not_finite_renews_no_prototype),

@@ -193,6 +193,70 @@ static void test_the_gradient_is_that_of_the_loss_by_hand(void **state)
     check_gradient("fedspace.variant=release", true);
 }
 
+/* Features of a row of 8x8 pixels. */
+static void features_of_pixels(const batch *b, const float *param, const float *x,
+                               double z[WIDTH])
+{
+    enum { PIXELS = 64 };
+    for (int k = 0; k < WIDTH; k++) {
+        z[k] = at(b, param, 1, k);
+        for (int d = 0; d < PIXELS; d++)
+            z[k] += at(b, param, 0, k * PIXELS + d) * (double)x[d];
+        z[k] = z[k] > 0 ? z[k] : 0;
+    }
+}
+
+/* With rotations a sample is four rows, and class y has outputs 4 y to 4 y + 3. Equation 8
+ * labels a prototype with its class's upright output; Equation 9 compares each sample's upright
+ * row alone. What it comes to is the difference that its weight makes. */
+static void test_rotations_leave_prototypes_and_contrasts_upright(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: t\n"
+        "data: {name: glyphs, train: 24, test: 8, classes: 4, size: 8}\n"
+        "model: {name: mlp, depth: 1, width: 5}\n"
+        "scenario: {kind: class-incremental, clients: 1, tasks: 2, rounds: 2}\n"
+        "optimizer: {lr: 0.5}\n"
+        "train: {epochs: 1, batch: 12, rotations: true}\n"
+        "fedspace: {lambda_p: 2}\n"
+        "runs: [{label: a, method: fedspace}]\n";
+    enum { PIXELS = 64, FAN = 4 };
+    double losses[2], v[ALL][WIDTH], upright = 0;
+    for (int weight = 0; weight < 2; weight++) {
+        one_client o;
+        int class[ALL];
+        one_client_open(&o, text, weight ? "fedspace.lambda_r=3" : "fedspace.lambda_r=0");
+        float *before = malloc(o.c->n_params * sizeof *before);
+        assert_non_null(before);
+        memcpy(before, o.c->param, o.c->n_params * sizeof *before);
+        send(&o, radius);
+        one_client_train(&o);
+        losses[weight] = o.c->loss;
+        batch b = {.table = eg_net_params(o.net)};
+        const float *old = eg_plan_input(o.c->plan, "fedspace.old");
+        const float *labels = eg_plan_input(o.c->plan, "fedspace.old labels");
+        const float *drawn = eg_plan_input(o.c->plan, "fedspace.drawn");
+        assert_int_equal(drawn != NULL, weight);
+        for (int i = 0; i < ROWS; i++) {
+            assert_int_equal((int)labels[i], FAN * nearest(old + (ptrdiff_t)i * WIDTH));
+            for (int turn = 0; turn < FAN; turn++) /* of one class, each turn its own output */
+                assert_int_equal((int)o.c->labels[FAN * i + turn],
+                                 (int)o.c->labels[FAN * i] + turn);
+            features_of_pixels(&b, before, o.c->x + (ptrdiff_t)FAN * i * PIXELS, v[i]);
+            class[i] = (int)o.c->labels[FAN * i] / FAN;
+            b.current[class[i]] = true;
+            for (int j = 0; weight && j < WIDTH; j++)
+                v[ROWS + i][j] = (double)drawn[i * WIDTH + j];
+            class[ROWS + i] = weight ? nearest(drawn + (ptrdiff_t)i * WIDTH) : 0;
+        }
+        upright = weight ? contrast(&b, v, class) : 0;
+        free(before);
+        one_client_close(&o);
+    }
+    assert_near(losses[1] - losses[0], 3 * upright, 1e-4);
+}
+
 /* Draws of Equation 8 are of other tasks' classes; those of Equation 9 are not, unless asked.
  */
 static void test_which_classes_are_drawn(void **state)
@@ -385,6 +449,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_gradient_is_that_of_the_loss_by_hand),
+        cmocka_unit_test(test_rotations_leave_prototypes_and_contrasts_upright),
         cmocka_unit_test(test_which_classes_are_drawn),
         cmocka_unit_test(test_noise_is_as_wide_as_the_radius),
         cmocka_unit_test(test_when_there_is_nothing_to_learn_from),

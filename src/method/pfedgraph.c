@@ -193,26 +193,6 @@ static eg_status pfedgraph_collect(void *self, eg_server *s, int exchange, int64
     return EG_OK;
 }
 
-/* x [n] <- the point of the simplex nearest to it. order [n] is scratch: its values, the
- * largest first. */
-static void pfedgraph_project(size_t n, double *x, double *order)
-{
-    double sum = 0, shift = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t k = i;
-        for (; k > 0 && order[k - 1] < x[i]; k--)
-            order[k] = order[k - 1];
-        order[k] = x[i];
-    }
-    for (size_t i = 0; i < n; i++) {
-        sum += order[i];
-        if (order[i] - (sum - 1) / (double)(i + 1) > 0)
-            shift = (sum - 1) / (double)(i + 1);
-    }
-    for (size_t i = 0; i < n; i++)
-        x[i] = fmax(x[i] - shift, 0);
-}
-
 /* The weights x [n] of upload i's client. */
 static void pfedgraph_weights(const pfedgraph_server *p, size_t n_params, size_t i, double *x,
                               double *scratch)
@@ -227,7 +207,7 @@ static void pfedgraph_weights(const pfedgraph_server *p, size_t n_params, size_t
         double cosine = lengths > 0 ? eg_dot(u[i].moved, u[j].moved, n_params) / lengths : 0;
         x[j] = u[j].samples / samples + (cosine > 0.9 ? 1 : cosine) / (2 * p->is.alpha);
     }
-    pfedgraph_project(p->n, x, scratch);
+    eg_project_simplex(p->n, x, scratch);
 }
 
 /* The personal model that weights x make, and the direction it is pulled in. */

@@ -37,6 +37,9 @@ static const eg_opt pfedgrp_opts[] = {
     EG_OPT_REAL_AS("server_lr", eg_pfedgrp, server.lr, 0.01, 0, 1e3, "its size"),
     EG_OPT_REAL_AS("server_momentum", eg_pfedgrp, server.momentum, 0.9, 0, 1, "share of the last step that is kept"),
     EG_OPT_REAL_AS("server_decay", eg_pfedgrp, server.decay, 0.01, 0, 1e3, "pull towards equal weights"),
+    EG_OPT_CHOICE_AS("server_weights", eg_pfedgrp, server.moves, EG_MIXTURE_SIMPLEX,
+                     "what is moved there: the weights, which stay at least 0 and one in all, or logits of them",
+                     "simplex|softmax"),
     EG_OPT_END,
 };
 // clang-format on

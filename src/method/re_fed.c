@@ -8,15 +8,17 @@
  * drawn. The client then trains on cached and new samples alike (Eq. 6). A stage's data arrive
  * whether or not the client is chosen to train in it. The policy `re-fed` ranks by the gradient
  * norms of a personalised informative model (Eq. 3 to 5, pim.h); the others are to compare
- * with. Server: the usual mean.
+ * with. What ranks stands at w^{t-1}, the global model that the last task left, also for a
+ * client that is chosen late in the new one (Algorithm 2): where tasks are common the server
+ * sends it along. Elsewhere it is the model that the client stands at. Server: the usual mean.
  *
  * With `every` nothing needs to say where tasks begin: samples that a client has left behind
  * wait, and once that many wait they are ranked with the cache.
  */
-#include "method/lib/pim.h"
-
 #include "base/base.h"
 #include "method/choice.h"
+#include "method/lib/last_task.h"
+#include "method/lib/pim.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +48,14 @@ typedef struct re_fed_client {
     int64_t n_cache;
     int64_t ranked; /* stages before this one are in the cache, or gone */
     int64_t seen;   /* samples that a reservoir was offered */
+    eg_point left;  /* w^{t-1}; NULL members: the client stands there */
 } re_fed_client;
+
+typedef struct re_fed_server {
+    re_fed is;
+    bool ranks; /* by a model, when common tasks begin */
+    eg_last_task last;
+} re_fed_server;
 
 // clang-format off
 static const eg_opt re_fed_opts[] = {
@@ -139,9 +148,10 @@ static eg_status re_fed_note_scores(eg_client *c, const double *scores, const in
 
 /* Orders candidates [n], more than there is room for, by the personalised model's scores, or by
  * their losses. */
-static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sample *candidates,
-                                     int64_t n, int64_t *order)
+static eg_status re_fed_order_scores(const re_fed_client *k, eg_client *c,
+                                     const eg_sample *candidates, int64_t n, int64_t *order)
 {
+    const re_fed *r = &k->is;
     double *scores;
     float *losses = NULL;
     eg_pim pim = re_fed_pim(r, c->lr);
@@ -150,13 +160,13 @@ static eg_status re_fed_order_scores(const re_fed *r, eg_client *c, const eg_sam
     if (r->policy == RE_FED_LOSS) {
         s = eg_alloc((size_t)n, sizeof *losses, &losses);
         if (s == EG_OK)
-            s = eg_client_look(c, NULL, &(eg_rows){.n = n, .samples = candidates},
+            s = eg_client_look(c, &k->left, &(eg_rows){.n = n, .samples = candidates},
                                &(eg_look){.losses = losses});
         for (int64_t i = 0; i < n && s == EG_OK; i++)
             scores[i] = (double)losses[i];
     } else {
         eg_rng rng = eg_client_stream(c, RE_FED_ORDER);
-        s = eg_pim_score(c, &pim, &(eg_pim_samples){candidates, n, &rng}, scores);
+        s = eg_pim_score(c, &pim, &k->left, &(eg_pim_samples){candidates, n, &rng}, scores);
         for (int64_t i = 0; i < n && pim.emphasis == EG_EMPHASIS_LATE; i++)
             scores[i] = -scores[i];
     }
@@ -177,8 +187,9 @@ static void re_fed_labels(eg_client *c, const eg_sample *candidates, int64_t n, 
         eg_client_feed(c, &candidates[i], 1, x, &labels[i]);
 }
 
-static eg_status re_fed_order_herding(eg_client *c, const eg_sample *candidates, int64_t n,
-                                      int64_t room, int64_t *order)
+static eg_status re_fed_order_herding(eg_client *c, const eg_point *at,
+                                      const eg_sample *candidates, int64_t n, int64_t room,
+                                      int64_t *order)
 {
     const eg_net_spec *net = eg_net_spec_of(c->net);
     size_t sample = (size_t)(net->channels * net->height * net->width), rows = (size_t)n;
@@ -186,7 +197,7 @@ static eg_status re_fed_order_herding(eg_client *c, const eg_sample *candidates,
     float *scratch;
     EG_TRY(eg_alloc(rows * (size_t)d + rows + sample, sizeof *scratch, &scratch));
     float *features = scratch, *labels = features + rows * (size_t)d, *x = labels + rows;
-    eg_status s = eg_client_look(c, NULL, &(eg_rows){.n = n, .samples = candidates},
+    eg_status s = eg_client_look(c, at, &(eg_rows){.n = n, .samples = candidates},
                                  &(eg_look){.features = features});
     re_fed_labels(c, candidates, n, x, labels);
     if (s == EG_OK)
@@ -212,8 +223,8 @@ static eg_status re_fed_order(re_fed_client *r, eg_client *c, const eg_sample *c
         return EG_OK;
     }
     return r->is.policy == RE_FED_HERDING
-               ? re_fed_order_herding(c, candidates, n, room, order)
-               : re_fed_order_scores(&r->is, c, candidates, n, order);
+               ? re_fed_order_herding(c, &r->left, candidates, n, room, order)
+               : re_fed_order_scores(r, c, candidates, n, order);
 }
 
 /* Of how many equally frequent classes samples would be as mixed as these: e to the entropy of
@@ -381,7 +392,8 @@ static eg_status re_fed_download(void *self, eg_client *c, int exchange, const e
 {
     re_fed_client *r = self;
     const eg_bundle *kept;
-    (void)exchange, (void)from;
+    (void)exchange;
+    EG_TRY(eg_last_task_read(c, "re_fed", from, &r->left));
     EG_TRY(eg_client_recall(c, "re_fed", &kept));
     if (!kept)
         return EG_OK;
@@ -396,6 +408,60 @@ static void re_fed_fini(void *self)
     free(r->cache);
 }
 
+static eg_status re_fed_begin(void *self, eg_server *s)
+{
+    re_fed_server *r = self;
+    const eg_bundle *kept;
+    r->ranks = r->is.policy != RE_FED_RANDOM && r->is.policy != RE_FED_RESERVOIR &&
+               !r->is.every && eg_scenario_offers(s->scenario) & EG_OFFERS_COMMON_TASKS;
+    if (!r->ranks)
+        return EG_OK;
+    EG_TRY(eg_server_recall(s, "re_fed", &kept));
+    return eg_last_task_init(&r->last, s, "re_fed", kept);
+}
+
+static eg_status re_fed_save(void *self, eg_server *s)
+{
+    const re_fed_server *r = self;
+    eg_bundle *record;
+    if (!r->ranks)
+        return EG_OK;
+    EG_TRY(eg_bundle_new(&record));
+    EG_TRY(eg_bundle_filled(record, eg_last_task_keep(&r->last, s, "re_fed", record)));
+    return eg_server_keep(s, "re_fed", record);
+}
+
+static eg_status re_fed_send(void *self, eg_server *s, int exchange, eg_bundle *to)
+{
+    re_fed_server *r = self;
+    (void)exchange, (void)to;
+    if (r->ranks)
+        eg_last_task_turn(&r->last, s);
+    return EG_OK;
+}
+
+static eg_status re_fed_send_one(void *self, eg_server *s, int64_t client, eg_bundle *to)
+{
+    const re_fed_server *r = self;
+    return r->ranks ? eg_last_task_send(&r->last, s, "re_fed", client, to) : EG_OK;
+}
+
+static eg_status re_fed_collect(void *self, eg_server *s, int exchange, int64_t client,
+                                const eg_bundle *from)
+{
+    re_fed_server *r = self;
+    (void)s, (void)exchange, (void)from;
+    if (r->ranks)
+        eg_last_task_collect(&r->last, client);
+    return EG_OK;
+}
+
+static void re_fed_server_fini(void *self)
+{
+    re_fed_server *r = self;
+    eg_last_task_fini(&r->last);
+}
+
 const eg_method eg_method_re_fed = {
     .component = {"re_fed",
                   "caches old samples with the largest gradients at a personalised model",
@@ -407,4 +473,11 @@ const eg_method eg_method_re_fed = {
                .task = re_fed_task,
                .samples = re_fed_samples,
                .trained = re_fed_trained},
+    .server = {.size = sizeof(re_fed_server),
+               .fini = re_fed_server_fini,
+               .begin = re_fed_begin,
+               .send = re_fed_send,
+               .send_one = re_fed_send_one,
+               .collect = re_fed_collect,
+               .save = re_fed_save},
 };

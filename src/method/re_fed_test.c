@@ -181,12 +181,12 @@ static void test_the_cache_comes_from_what_was_not_cut(void **state)
 }
 
 /* The order of stage 0's samples when stage 1 begins, and the scores [100] that make it, worked
- * out with the parts' tools. */
-static void expected(one_client *k, const char *policy, int emphasis, const eg_sample *all,
-                     int64_t *order, double *scores)
+ * out with the parts' tools at the model of this seed. */
+static void expected_at(one_client *k, uint64_t seed, const char *policy, int emphasis,
+                        const eg_sample *all, int64_t *order, double *scores)
 {
     float losses[100];
-    eg_params_init(eg_net_params(k->net), 3, k->c->param, k->c->state);
+    eg_params_init(eg_net_params(k->net), seed, k->c->param, k->c->state);
     if (strcmp(policy, "loss") == 0) {
         assert_ok(eg_client_look(k->c, NULL, &(eg_rows){.n = 100, .samples = all},
                                  &(eg_look){.losses = losses}));
@@ -196,7 +196,8 @@ static void expected(one_client *k, const char *policy, int emphasis, const eg_s
         eg_pim how = {2, 0.1, eg_pim_pull(0.5), (eg_emphasis)emphasis, NULL};
         eg_rng rng = eg_part_stream(&(eg_part_draw){
             .part = "re_fed", .seed = ONE_CLIENT_SEED, .when = k->c->round, .draw = 2});
-        assert_ok(eg_pim_score(k->c, &how, &(eg_pim_samples){all, 100, &rng}, scores));
+        assert_ok(eg_pim_score(k->c, &how, &(eg_point){0}, &(eg_pim_samples){all, 100, &rng},
+                               scores));
         for (int i = 0; i < 100 && emphasis == EG_EMPHASIS_LATE; i++)
             scores[i] = -scores[i];
     }
@@ -225,7 +226,8 @@ static void test_the_highest_scores_are_cached(void **state)
         one_client_samples(&k, 0, 100, all);
         eg_cursor_seek(k.cursor, 2);
         assert_int_equal(round_and_cache(&k, 0, cache), 50);
-        expected(&k, cases[i].policy, cases[i].emphasis, all, order, scores);
+        expected_at(&k, ONE_CLIENT_SEED, cases[i].policy, cases[i].emphasis, all, order,
+                    scores);
         for (int j = 0; j < 50; j++)
             assert_int_equal(cache[j].id, all[order[j]].id);
         for (int j = 0; j < 100; j++) {
@@ -235,6 +237,42 @@ static void test_the_highest_scores_are_cached(void **state)
         assert_near(one_client_noted(&k, "re_fed.score offered"), offered, 1e-9 * offered);
         assert_near(one_client_noted(&k, "re_fed.score cached"), cached, 1e-9 * cached);
         one_client_close(&k);
+    }
+}
+
+/* A client that comes late in a task is sent the model that the last task left, beside the one
+ * it trains on. */
+static void test_a_client_ranks_at_the_model_that_the_last_task_left(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"re-fed", "loss", "herding"};
+    enum { LEFT_SEED = 77 };
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        one_client k;
+        eg_sample cache[MOST] = {{0}}, plain[MOST] = {{0}}, all[100] = {{0}};
+        int64_t order[100];
+        double scores[100] = {0};
+        char set[64];
+        snprintf(set, sizeof set, "re-fed.policy=%s", policies[i]);
+        for (int sent = 0; sent < 2; sent++) {
+            float *left;
+            one_client_open(&k, base_text, set);
+            assert_ok(eg_params_alloc(eg_net_params(k.net), &left));
+            eg_params_init(eg_net_params(k.net), LEFT_SEED, left, NULL);
+            if (sent)
+                assert_ok(eg_bundle_add_flat(k.down, "re_fed.param", left, k.c->n_params));
+            one_client_samples(&k, 0, 100, all);
+            eg_cursor_seek(k.cursor, 2);
+            assert_int_equal(round_and_cache(&k, 0, sent ? cache : plain), 50);
+            if (sent && i < 2) {
+                expected_at(&k, LEFT_SEED, policies[i], EG_EMPHASIS_EARLY, all, order, scores);
+                for (int j = 0; j < 50; j++)
+                    assert_int_equal(cache[j].id, all[order[j]].id);
+            }
+            free(left);
+            one_client_close(&k);
+        }
+        assert_memory_not_equal(cache, plain, sizeof cache);
     }
 }
 
@@ -433,15 +471,17 @@ static void test_numbers_beyond_what_floats_count_are_refused(void **state)
     const eg_client_half *half = &eg_method_re_fed.client;
     const float beyond[] = {1, 16777216};
     hand_client h;
-    eg_bundle *record;
+    eg_bundle *record, *down;
     hand_client_open(&h, &eg_method_re_fed, NULL, 0, NULL, NULL);
     assert_ok(eg_bundle_new(&record));
     assert_ok(eg_bundle_scalar(record, "re_fed.ranked", 0));
     assert_ok(eg_bundle_scalar(record, "re_fed.seen", 2));
     assert_ok(eg_bundle_add_flat(record, "re_fed.cache", beyond, 2));
     hand_client_keep(&h, "re_fed", record);
-    assert_fails(half->download(h.self, h.c, EG_TRAINING, NULL), EG_EINVAL,
+    assert_ok(eg_bundle_new(&down));
+    assert_fails(half->download(h.self, h.c, EG_TRAINING, down), EG_EINVAL,
                  "not a whole number from 0 to 16777215");
+    eg_bundle_free(down);
     hand_client_close(&h);
 }
 
@@ -454,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_more_new_samples_than_room_leave_no_cache_and_are_cut),
         cmocka_unit_test(test_the_cache_comes_from_what_was_not_cut),
         cmocka_unit_test(test_the_highest_scores_are_cached),
+        cmocka_unit_test(test_a_client_ranks_at_the_model_that_the_last_task_left),
         cmocka_unit_test(test_it_is_noted_which_classes_crowd_the_cache),
         cmocka_unit_test(test_policies_and_pairs_repeat_share_work_and_resume),
         cmocka_unit_test(test_every_option_changes_a_result),

@@ -70,11 +70,12 @@ static eg_node *acgan_mnist(const acgan *a, const eg_generator *m, eg_graph *g, 
     return eg_conv_transpose_layer(g, m->drawing, "image", h, &conv);
 }
 
-/* One place from a linear layer, then 4x4, then doublings; no biases but the first. */
+/* One place from a linear layer with the usual first values, then 4x4, then doublings; no
+ * biases but the first. */
 static eg_node *acgan_cifar(const acgan *a, const eg_generator *m, eg_graph *g, eg_node *z)
 {
     int64_t n = eg_node_shape(z).dim[0], out = a->width * 3 / 4 << a->n_doublings;
-    const eg_linear_layer_spec fc = {.out = out, .bias = true, .init = &eg_acgan_init};
+    const eg_linear_layer_spec fc = {.out = out, .bias = true};
     eg_node *h = eg_linear_layer_of(g, m->drawing, "fc", z, &fc);
     h = eg_reshape(g, h, eg_dims(n, out, 1, 1));
     for (int64_t i = 0; i <= a->n_doublings; i++) {

@@ -149,6 +149,8 @@ eg_status eg_generator_teach(eg_generator *m, const eg_lesson *lesson, const flo
         *loss = (double)cost;
     if (!isfinite(cost))
         return eg_fail(EG_EINVAL, "the generator's loss is not finite");
+    for (size_t i = 0; lesson->pull > 0 && i < l->n_params; i++)
+        l->grad[i] += (float)lesson->pull * (l->param[i] - lesson->anchor[i]);
     eg_optimizer_step(l->optimizer, l->param, l->grad);
     return EG_OK;
 }

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <engram/generator.h>
+#include <engram/op.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -222,6 +223,47 @@ typedef struct size_case {
     int64_t channels, side, classes, n_drawing, n_helping;
 } size_case;
 
+static eg_node *brightness(void *context, eg_graph *g, eg_node *images, eg_node *labels)
+{
+    (void)context, (void)labels;
+    return eg_mean(g, images, EG_ALL_AXES);
+}
+
+/* A step's gradient with a pull is that without, and the pull times the way from the anchor. */
+static void test_a_lesson_may_pull_to_an_anchor(void **state)
+{
+    (void)state;
+    enum { ROWS = 8 };
+    float labels[ROWS];
+    eg_generator *m[2];
+    float *begins, *anchor;
+    fill_labels(ROWS, labels);
+    for (int pulled = 0; pulled < 2; pulled++) {
+        m[pulled] = machine("acgan", "width=8 lr=0.002", 1, SIDE, 10);
+        eg_generator_init(m[pulled], 3);
+        const eg_learner *l = m[pulled]->learners[0];
+        begins = malloc(l->n_params * sizeof *begins);
+        anchor = malloc(l->n_params * sizeof *anchor);
+        assert_true(begins && anchor);
+        memcpy(begins, l->param, l->n_params * sizeof *begins);
+        for (size_t i = 0; i < l->n_params; i++)
+            anchor[i] = 0.5F * begins[i] - 0.25F;
+        const eg_lesson lesson = {
+            .key = "bright", .loss = brightness, .pull = pulled ? 0.5 : 0, .anchor = anchor};
+        eg_rng rng = stream(0);
+        assert_ok(eg_generator_teach(m[pulled], &lesson, labels, ROWS, &rng, NULL));
+        for (size_t i = 0; pulled && i < l->n_params; i++)
+            assert_near((double)l->grad[i],
+                        (double)m[0]->learners[0]->grad[i] +
+                            0.5 * (double)(begins[i] - anchor[i]),
+                        1e-6);
+        free(begins);
+        free(anchor);
+    }
+    eg_generator_free(m[0]);
+    eg_generator_free(m[1]);
+}
+
 static void test_networks_have_the_published_sizes(void **state)
 {
     (void)state;
@@ -299,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_drawn_or_learned_is_refused),
         cmocka_unit_test(test_a_kind_says_what_its_options_cannot_be),
         cmocka_unit_test(test_a_lesson_is_for_kinds_that_draw_at_once),
+        cmocka_unit_test(test_a_lesson_may_pull_to_an_anchor),
         cmocka_unit_test(test_networks_have_the_published_sizes),
         cmocka_unit_test(test_training_brings_drawings_close_to_the_images),
     };

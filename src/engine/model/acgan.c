@@ -83,22 +83,28 @@ static eg_node *acgan_features(const void *self, eg_graph *g, eg_params *p, eg_n
                                                    : acgan_mnist(m, g, p, x, n));
 }
 
+/* Of both forms' linear layers the published code draws those of MNIST's alone by its own rule.
+ */
+static eg_node *acgan_linear(const acgan *m, eg_graph *g, eg_params *p, const char *name,
+                             eg_node *features, int64_t outputs)
+{
+    const eg_linear_layer_spec spec = {.out = outputs,
+                                       .bias = true,
+                                       .init =
+                                           m->form == EG_ACGAN_CIFAR ? NULL : &eg_acgan_init};
+    return eg_linear_layer_of(g, p, name, features, &spec);
+}
+
 static eg_node *acgan_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
                            int64_t classes)
 {
-    (void)self;
-    return eg_linear_layer_of(
-        g, p, "classes", features,
-        &(eg_linear_layer_spec){.out = classes, .bias = true, .init = &eg_acgan_init});
+    return acgan_linear(self, g, p, "classes", features, classes);
 }
 
 static eg_node *acgan_side(const void *self, eg_graph *g, eg_params *p, eg_node *features,
                            int64_t outputs)
 {
-    (void)self;
-    return eg_linear_layer_of(
-        g, p, "side", features,
-        &(eg_linear_layer_spec){.out = outputs, .bias = true, .init = &eg_acgan_init});
+    return acgan_linear(self, g, p, "side", features, outputs);
 }
 
 const eg_model eg_model_acgan = {

@@ -215,6 +215,41 @@ static void test_first_values_of_acgan_are_small_and_normal(void **state)
     eg_net_free(net);
 }
 
+/* In form cifar convolutions alone; linear layers have the usual ones, up to one over the root
+ * of their inputs. */
+static void test_linear_layers_of_the_cifar_acgan_begin_as_usual(void **state)
+{
+    (void)state;
+    const eg_net_spec spec = {.model = "acgan",
+                              .options = "form=cifar",
+                              .channels = 3,
+                              .height = 32,
+                              .width = 32,
+                              .classes = 4,
+                              .side = 1};
+    eg_net *net = open_net(spec);
+    const eg_params *p = eg_net_params(net);
+    float *value = NULL, *moments = NULL;
+    int n_linear = 0;
+    assert_ok(eg_params_alloc(p, &value));
+    assert_ok(eg_state_alloc(p, &moments));
+    eg_params_init(p, 1, value, moments);
+    for (size_t k = 0; k < eg_params_n(p); k++) {
+        const eg_param_info *t = eg_params_at(p, k);
+        double most = 0, bound = 1 / sqrt(8192.0);
+        if (t->shape.rank != 2)
+            continue;
+        for (size_t j = 0; j < t->size; j++)
+            most = fmax(most, fabs((double)value[t->offset + j]));
+        assert_true(most <= bound && most > 0.95 * bound);
+        n_linear++;
+    }
+    assert_int_equal(n_linear, 2);
+    free(value);
+    free(moments);
+    eg_net_free(net);
+}
+
 static void test_first_values_are_those_of_pytorch(void **state)
 {
     (void)state;
@@ -374,6 +409,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_mlp_of_depth_0_is_logistic_regression),
         cmocka_unit_test(test_first_values_are_those_of_pytorch),
         cmocka_unit_test(test_first_values_of_acgan_are_small_and_normal),
+        cmocka_unit_test(test_linear_layers_of_the_cifar_acgan_begin_as_usual),
         cmocka_unit_test(test_the_eval_form_differs_by_dropout_and_batch_norm_alone),
         cmocka_unit_test(test_every_model_learns_eight_examples_by_heart),
     };

@@ -55,6 +55,11 @@ typedef struct eg_class_replay_opts {
 void eg_class_amounts(int64_t classes, const float *now, const float *ever, const float *has,
                       int64_t *out);
 
+/* n rows of all classes by their shares, which add up to one: out [classes] adds up to n, each
+ * within one of its share of them; at, from 0 to 1, says which of them have the broken rows, so
+ * that over all `at` each has its share on average, however many classes there are. */
+void eg_class_portions(int64_t classes, const float *share, int64_t n, double at, int64_t *out);
+
 /* Who says what a drawing shows: fills logits [n, outputs] of x [n, c, h, w]. Class y is output
  * y times fan. */
 typedef struct eg_class_guide {

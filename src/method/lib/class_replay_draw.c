@@ -28,6 +28,20 @@ void eg_class_amounts(int64_t classes, const float *now, const float *ever, cons
     }
 }
 
+void eg_class_portions(int64_t classes, const float *share, int64_t n, double at, int64_t *out)
+{
+    double all = 0, sum = 0;
+    int64_t before = 0;
+    for (int64_t c = 0; c < classes; c++)
+        all += (double)share[c];
+    for (int64_t c = 0; c < classes; c++) {
+        sum += (double)share[c];
+        int64_t upto = (int64_t)floor(sum / all * (double)n + at);
+        out[c] = upto - before;
+        before = upto;
+    }
+}
+
 void eg_class_drawings_fini(eg_class_drawings *d)
 {
     free(d->x);

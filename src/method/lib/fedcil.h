@@ -7,15 +7,16 @@
 #include <engram/method.h>
 
 enum { EG_FEDCIL_BY_TASK, EG_FEDCIL_BY_ROUND };
+enum { EG_FEDCIL_LATER, EG_FEDCIL_ALWAYS };
 enum { EG_FEDCIL_HEADS_SEEN, EG_FEDCIL_HEADS_MEAN };
 
 /* Tasks are counted no further. */
 enum { EG_FEDCIL_MOST_TASKS = 1 << 30 };
 
 typedef struct eg_fedcil {
-    double consistency;
+    double consistency, pull;
     int64_t steps, width;
-    int form, heads, boundary;
+    int form, heads, boundary, agrees;
     double lr, beta1, beta2, weight_decay;
 } eg_fedcil;
 

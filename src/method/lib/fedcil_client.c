@@ -112,8 +112,9 @@ eg_status eg_fedcil_download(void *self, eg_client *c, int exchange, const eg_bu
     bool by_round = f->is.boundary == EG_FEDCIL_BY_ROUND;
     if (by_round)
         EG_TRY(client_turn_past(f, c));
+    bool later = by_round ? c->has_trained : !c->view.first;
     f->agrees =
-        f->is.consistency > 0 && f->all.n > 0 && (by_round ? c->has_trained : !c->view.first);
+        f->is.consistency > 0 && f->all.n > 0 && (later || f->is.agrees == EG_FEDCIL_ALWAYS);
     return EG_OK;
 }
 
@@ -228,7 +229,9 @@ static eg_status client_teach(eg_fedcil_client *f, eg_client *c)
                               .context = (void *)(uintptr_t)c->net, /* only read */
                               .table = eg_net_params(c->net),
                               .param = c->param,
-                              .state = c->state};
+                              .state = c->state,
+                              .pull = f->is.pull,
+                              .anchor = f->global->learners[0]->param};
     int64_t n = c->train->batch;
     eg_rng rng = eg_client_stream(c, DRAW_TEACH);
     float *labels;

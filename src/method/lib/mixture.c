@@ -89,16 +89,41 @@ typedef struct mixture_fit {
     const eg_rows *rows;
     eg_optimizer *sgd;
     int64_t *order; /* [rows] */
-    float *a, *da;  /* [m->n] */
-    double *w, *dw; /* [m->n]; w is the caller's */
+    float *a, *da;  /* [m->n]: what is moved */
+    bool softmax;   /* else a is w */
+    double *w, *dw; /* [2 m->n]: w is the caller's; behind dw there is scratch */
     float *x, *labels;
     size_t pixels;
 } mixture_fit;
 
+/* Moves a along its gradient, which follows from dw, and w with it. */
+static void mixture_move(mixture_fit *f)
+{
+    int64_t n = f->m->n;
+    double mean = 0;
+    for (int64_t u = 0; u < n; u++)
+        mean += f->w[u] * f->dw[u];
+    for (int64_t u = 0; u < n; u++)
+        f->da[u] = (float)(f->softmax ? f->w[u] * (f->dw[u] - mean) : f->dw[u]);
+    eg_optimizer_step(f->sgd, f->a, f->da);
+    if (f->softmax) {
+        mixture_softmax(n, f->a, f->w);
+        return;
+    }
+    if (!eg_all_finite(f->a, (size_t)n)) { /* which the projection would hide */
+        f->w[0] = NAN;
+        return;
+    }
+    for (int64_t u = 0; u < n; u++)
+        f->w[u] = (double)f->a[u];
+    eg_project_simplex((size_t)n, f->w, f->dw + n);
+    for (int64_t u = 0; u < n; u++)
+        f->a[u] = (float)f->w[u];
+}
+
 /* One step along the gradient of n rows, from place `at` of the order on. */
 static eg_status mixture_step(mixture_fit *f, int64_t at, int64_t n)
 {
-    double mean = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t row = f->order[at + i];
         memcpy(f->x + (size_t)i * f->pixels, f->rows->x + (size_t)row * f->pixels,
@@ -107,12 +132,7 @@ static eg_status mixture_step(mixture_fit *f, int64_t at, int64_t n)
     }
     const eg_rows batch = {.n = n, .x = f->x, .labels = f->labels};
     EG_TRY(eg_mixture_loss(f->m, f->on, f->w, &batch, NULL, NULL, f->dw));
-    for (int64_t u = 0; u < f->m->n; u++)
-        mean += f->w[u] * f->dw[u];
-    for (int64_t u = 0; u < f->m->n; u++)
-        f->da[u] = (float)(f->w[u] * (f->dw[u] - mean));
-    eg_optimizer_step(f->sgd, f->a, f->da);
-    mixture_softmax(f->m->n, f->a, f->w);
+    mixture_move(f);
     return EG_OK;
 }
 
@@ -137,9 +157,12 @@ static eg_status mixture_open(mixture_fit *f, const eg_mixture_opts *o)
     f->pixels = (size_t)(s->channels * s->height * s->width);
     EG_TRY(eg_alloc((size_t)f->rows->n, sizeof *f->order, &f->order));
     EG_TRY(eg_alloc(2 * n, sizeof *f->a, &f->a));
-    EG_TRY(eg_alloc(n, sizeof *f->dw, &f->dw));
+    EG_TRY(eg_alloc(2 * n, sizeof *f->dw, &f->dw));
     EG_TRY(eg_alloc(batch * (f->pixels + 1), sizeof *f->x, &f->x));
     f->da = f->a + n, f->labels = f->x + batch * f->pixels;
+    f->softmax = o->moves == EG_MIXTURE_SOFTMAX;
+    for (size_t u = 0; u < n && !f->softmax; u++)
+        f->a[u] = (float)f->w[u];
     EG_TRY(eg_optimizer_new("sgd", n, &f->sgd));
     snprintf(options, sizeof options, "lr=%.17g momentum=%.17g weight_decay=%.17g", o->lr,
              o->momentum, o->decay);

@@ -2,9 +2,10 @@
  * that suit some rows best.
  * SPDX-License-Identifier: Apache-2.0
  *
- * w = softmax(a), from a = 0 on. The mixed network is sum_u w_u theta_u; batch norm's
- * statistics are mixed alike, used as they are (eval form), and constant in the gradient:
- * dL/dw_u = <dL/dtheta, theta_u>.
+ * All w are alike at first. What is moved is w itself, brought back to the nearest point of the
+ * simplex after each step, or a in w = softmax(a). The mixed network is sum_u w_u theta_u;
+ * batch norm's statistics are mixed alike, used as they are (eval form), and constant in the
+ * gradient: dL/dw_u = <dL/dtheta, theta_u>.
  */
 #ifndef EG_MIXTURE_H
 #define EG_MIXTURE_H
@@ -19,10 +20,12 @@ typedef struct eg_mixture {
     size_t n_params, n_state;
 } eg_mixture;
 
-/* How a is trained: stochastic gradient descent. */
+/* How w is found: stochastic gradient descent. */
+enum { EG_MIXTURE_SIMPLEX, EG_MIXTURE_SOFTMAX };
 typedef struct eg_mixture_opts {
     int64_t epochs, batch;
     double lr, momentum, decay;
+    int moves; /* w itself, or a */
 } eg_mixture_opts;
 
 /* param [n_params] and state [n_state] of the mixture with weights w [n]. */

@@ -70,8 +70,9 @@ static eg_status personal_look(void *context, const float *x, int64_t n, float *
 static eg_status personal_draw_all(personal_piece *p, eg_class_wish *wish,
                                    eg_class_drawings *to)
 {
-    for (int64_t k = 0; k < p->known.classes; k++)
-        wish->left[k] = llround((double)p->known.share[k] * (double)p->known.n);
+    eg_class_portions(p->known.classes, p->known.share, p->known.n, eg_rng_unit(&p->rng),
+                      wish->left);
+    p->wanted = (double)p->known.n;
     for (int64_t k = 0; k < eg_pfedgrp_n_generators(p->is, p->known.classes); k++) {
         int64_t before = to->n;
         bool found;
@@ -82,7 +83,6 @@ static eg_status personal_draw_all(personal_piece *p, eg_class_wish *wish,
                                    EG_DRAWING_ALONE, p->at->from, &found));
         if (!found)
             continue;
-        p->wanted += (double)eg_class_n_left(wish);
         EG_TRY(eg_class_draw(wish, &p->rng, to));
         p->refused += to->n == before;
     }

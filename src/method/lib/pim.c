@@ -102,12 +102,12 @@ static eg_status pim_open(pim_work *k, int64_t n, bool scores)
     return scores ? eg_alloc((size_t)n, sizeof *k->norms, &k->norms) : EG_OK;
 }
 
-eg_status eg_pim_begin(eg_client *c, const char *key, eg_learner **out)
+eg_status eg_pim_begin(eg_client *c, const eg_point *w, const char *key, eg_learner **out)
 {
     EG_TRY(eg_worker_learner(c->worker, key, eg_net_params(c->net), out));
-    memcpy((*out)->param, c->param, c->n_params * sizeof *c->param);
+    memcpy((*out)->param, w->param, c->n_params * sizeof *w->param);
     if (c->n_state)
-        memcpy((*out)->state, c->state, c->n_state * sizeof *c->state);
+        memcpy((*out)->state, w->state, c->n_state * sizeof *w->state);
     return EG_OK;
 }
 
@@ -128,10 +128,11 @@ eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const flo
     return s;
 }
 
-eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_pim_samples *on,
-                       double *scores)
+eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_point *w,
+                       const eg_pim_samples *on, double *scores)
 {
+    const eg_point at = w->param ? *w : (eg_point){c->param, c->state};
     eg_learner *v;
-    EG_TRY(eg_pim_begin(c, "re_fed.personal", &v));
-    return eg_pim_train(c, how, v, c->param, on, scores);
+    EG_TRY(eg_pim_begin(c, &at, "re_fed.personal", &v));
+    return eg_pim_train(c, how, v, at.param, on, scores);
 }

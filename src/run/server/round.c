@@ -58,7 +58,8 @@ static eg_status round_send(round_state *r)
     return eg_chain_send(&f->chain, &f->server, r->exchange, r->down);
 }
 
-/* What client i alone is sent: the server's model of it, and what parts add. */
+/* What client i alone is sent, if there is anything: the server's model of it, and what parts
+ * add. */
 static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
 {
     eg_federation *f = r->f;
@@ -70,7 +71,12 @@ static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
         return EG_OK;
     if (!*own)
         EG_TRY(eg_bundle_new(own));
-    return eg_chain_send_one(&f->chain, &f->server, client, *own);
+    EG_TRY(eg_chain_send_one(&f->chain, &f->server, client, *own));
+    if (eg_bundle_n(*own) > 0)
+        return EG_OK;
+    eg_bundle_free(*own);
+    *own = NULL;
+    return EG_OK;
 }
 
 /* What only the server knows of client i's turn. */

@@ -208,22 +208,40 @@ static void test_rounds_to_best_add_up_over_tasks(void **state)
         eg_record_enter(r, SERVER, 1, second[i], 100);
     }
     assert_near(value("rounds_to_best", r, SERVER), 2 + 4, 1e-12);
-    /* All eight rounds are among the last ten; with three more only those from the second on.
-     */
-    double acc[] = {0.3, 0.8, 0.8, 0.7, 0.45, 0.5, 0.55, 0.7, 0.6, 0.6, 0.6}, sum = 0;
-    for (int i = 0; i < 8; i++)
-        sum += acc[i];
-    assert_near(value("acc_last_ten", r, SERVER), sum / 8, 1e-12);
-    for (int i = 8; i < 11; i++) {
-        assert_ok(eg_record_add(r, i + 1, 2, false));
-        eg_record_enter(r, SERVER, 0, 60, 100);
-        eg_record_enter(r, SERVER, 1, 60, 100);
-        sum += acc[i];
-    }
-    assert_near(value("acc_last_ten", r, SERVER), (sum - 0.3) / 10, 1e-12);
+    assert_near(value("acc_last_ten", r, SERVER), 0.7, 1e-12); /* of four rounds the last */
     assert_int_equal(eg_record_n_periods(r), 2);
     assert_int_equal(eg_record_task_row(r, 1), 4);
     eg_record_free(r);
+}
+
+/* Tasks of 20 rounds, then one of so many; in round i of it i of 1000 are right. */
+static double last_ten_of(int rounds)
+{
+    eg_record *r;
+    double out;
+    assert_ok(eg_record_new(0, 2, &r));
+    assert_ok(eg_record_add(r, 0, 0, false));
+    assert_ok(eg_record_add(r, 20, 1, true));
+    eg_record_enter(r, SERVER, 0, 999, 1000);
+    for (int i = 1; i <= rounds; i++) {
+        assert_ok(eg_record_add(r, 20 + i, 2, i == rounds));
+        eg_record_enter(r, SERVER, 0, i, 1000);
+        eg_record_enter(r, SERVER, 1, i, 1000);
+    }
+    out = value("acc_last_ten", r, SERVER);
+    eg_record_free(r);
+    return out;
+}
+
+/* Ten rounds of 150; of fewer as large a part; never more than ten. */
+static void test_the_last_ten_rounds_are_a_fifteenth_of_a_task(void **state)
+{
+    (void)state;
+    assert_near(last_ten_of(150), 145.5e-3, 1e-12);
+    assert_near(last_ten_of(400), 395.5e-3, 1e-12);
+    assert_near(last_ten_of(30), 29.5e-3, 1e-12);
+    assert_near(last_ten_of(10), 10e-3, 1e-12);
+    assert_near(last_ten_of(2), 2e-3, 1e-12);
 }
 
 /* Six rounds of two tasks, in which the model changes in the second round alone. way: it is
@@ -261,7 +279,8 @@ static void test_a_model_that_stays_needs_no_rounds(void **state)
     }
 }
 
-/* Three points on parts of the test set, and a full test that happens to be better. */
+/* Three points on parts of the test set, and a full test that happens to be better; of 60
+ * rounds the last four are the last ten of 150. */
 static void test_points_of_two_test_sets_are_not_mixed(void **state)
 {
     (void)state;
@@ -271,21 +290,21 @@ static void test_points_of_two_test_sets_are_not_mixed(void **state)
     assert_ok(eg_record_add(r, 0, 0, false));
     eg_record_set_whole(r);
     for (int i = 0; i < 3; i++) {
-        assert_ok(eg_record_add(r, i + 1, 1, false));
+        assert_ok(eg_record_add(r, i + 57, 1, false));
         eg_record_enter(r, SERVER, 0, points[i], 100);
     }
-    assert_ok(eg_record_add(r, 4, 1, true));
+    assert_ok(eg_record_add(r, 60, 1, true));
     eg_record_enter(r, SERVER, 0, 700, 1000);
     assert_near(value("acc_last_ten", r, SERVER), (0.3 + 0.6 + 0.5 + 0.7) / 4, 1e-12);
-    assert_near(value("rounds_to_best", r, SERVER), 4, 1e-12);
+    assert_near(value("rounds_to_best", r, SERVER), 60, 1e-12);
     assert_false(eg_record_is_whole(r, 4));
     eg_record_set_whole(r);
     assert_true(eg_record_is_whole(r, 4) && !eg_record_is_whole(r, 3));
     assert_near(value("acc_last_ten", r, SERVER), (0.3 + 0.6 + 0.5) / 3, 1e-12);
-    assert_near(value("rounds_to_best", r, SERVER), 2, 1e-12);
+    assert_near(value("rounds_to_best", r, SERVER), 58, 1e-12);
     assert_near(value("acc_final", r, SERVER), 0.7, 1e-12);
     /* Ten rounds later only full tests are left. */
-    assert_ok(eg_record_add(r, 14, 1, true));
+    assert_ok(eg_record_add(r, 70, 1, true));
     eg_record_enter(r, SERVER, 0, 800, 1000);
     eg_record_set_whole(r);
     assert_near(value("acc_last_ten", r, SERVER), 0.8, 1e-12);
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_accuracy_and_regret_in_real_time),
         cmocka_unit_test(test_regret_is_of_the_same_rounds),
         cmocka_unit_test(test_rounds_to_best_add_up_over_tasks),
+        cmocka_unit_test(test_the_last_ten_rounds_are_a_fifteenth_of_a_task),
         cmocka_unit_test(test_a_model_that_stays_needs_no_rounds),
         cmocka_unit_test(test_points_of_two_test_sets_are_not_mixed),
         cmocka_unit_test(test_task_il_predicts_within_the_task),
