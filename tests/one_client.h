@@ -6,7 +6,7 @@
 
 #include "files.h"
 
-#include "run/client/classes.h"
+#include "run/client/outputs.h"
 #include "run/client/worker.h"
 
 enum { ONE_CLIENT_SEED = 3, ONE_CLIENT_MAX = 8 };

@@ -1,7 +1,6 @@
 /* network.c - the run's network at any weights, on any rows: gradients and looks.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "run/client/classes.h"
 #include "run/client/outputs.h"
 
 #include "engine/graph/graph.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "engine/graph/flops.h"
-#include "run/client/classes.h"
+#include "run/client/outputs.h"
 
 #include <engram/op.h>
 
@@ -269,6 +269,48 @@ static eg_status worker_answer(eg_worker *w)
     return eg_records_save(w->records, &w->reply->kept);
 }
 
+/* A server's streams are those of a client before its first batch, and of another step. */
+eg_rng eg_piece_stream(const eg_piece *p, int64_t of, uint32_t draw)
+{
+    enum { SERVER_STEP = 0xfffffff }; /* no client takes so many */
+    return eg_part_stream(&(eg_part_draw){.part = p->part,
+                                          .seed = p->seed,
+                                          .client = of,
+                                          .when = p->round,
+                                          .step = SERVER_STEP,
+                                          .draw = draw});
+}
+
+static eg_status worker_do_piece(eg_worker *w, const eg_turn *turn, eg_bundle *to)
+{
+    if (turn->piece.part >= w->e->parts.n)
+        return eg_fail(EG_EINVAL, "there is no such work");
+    return eg_chain_work(&w->chain, turn->piece.part,
+                         &(eg_piece){.i = turn->piece.i,
+                                     .worker = w,
+                                     .net = w->net,
+                                     .from = turn->down,
+                                     .round = turn->round,
+                                     .seed = turn->seed,
+                                     .part = eg_parts_stream(&w->e->parts, turn->piece.part)},
+                         to);
+}
+
+eg_status eg_worker_take_work(eg_worker *w, const eg_turn *turn, eg_reply *out)
+{
+    double since = eg_seconds();
+    uint64_t flops = eg_flops();
+    *out = (eg_reply){0};
+    EG_TRY(eg_bundle_new(&out->up));
+    eg_status s = worker_do_piece(w, turn, out->up);
+    if (s != EG_OK)
+        eg_reply_fini(out);
+    out->seconds = eg_seconds() - since;
+    out->flops = eg_flops() - flops;
+    eg_flops_set(flops); /* the thread may be the server's own, which counts replies */
+    return s;
+}
+
 eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
 {
     double since = eg_seconds();
@@ -304,4 +346,36 @@ eg_status eg_worker_exhibit(eg_worker *w, int64_t client, const eg_receipt *kept
     eg_records_free(w->records);
     w->records = NULL;
     return eg_blame(s, "client %lld", (long long)client);
+}
+
+eg_status eg_worker_program(eg_worker *w, const char *key, eg_recorder record, void *context,
+                            eg_program **out)
+{
+    return eg_shelf_program(&w->shelf, key, record, context, out);
+}
+
+eg_status eg_worker_learner(eg_worker *w, const char *key, const eg_params *table,
+                            eg_learner **out)
+{
+    return eg_shelf_learner(&w->shelf, key, table, out);
+}
+
+static void worker_end_generator(void *generator)
+{
+    eg_generator_free(generator);
+}
+
+eg_status eg_worker_generator(eg_worker *w, const char *key, const eg_generator_spec *spec,
+                              eg_generator **out)
+{
+    eg_shelf_item *item;
+    EG_TRY(eg_shelf_find(&w->shelf, key, &item));
+    if (!item->thing) {
+        eg_generator *made;
+        EG_TRY(eg_generator_new(spec, &made));
+        item->thing = made, item->end = worker_end_generator;
+    }
+    EG_ASSERT(item->end == worker_end_generator);
+    *out = item->thing;
+    return EG_OK;
 }

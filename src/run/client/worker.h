@@ -143,7 +143,7 @@ void eg_worker_close(eg_worker *w);
 bool eg_worker_tests_uploads(const eg_experiment *e, const eg_scenario *s,
                              const eg_agreement *agreed, int64_t round);
 
-/* piece.c: a turn that is a piece of the server's work. */
+/* A turn that is a piece of the server's work. */
 eg_status eg_worker_take_work(eg_worker *w, const eg_turn *turn, eg_reply *out);
 
 /* Carries out a turn. On failure there is no answer, and the client's records are as before. */
@@ -166,7 +166,7 @@ eg_status eg_worker_open_network(eg_worker *w);
 eg_node *eg_worker_input(eg_graph *g, const char *name, eg_shape shape);
 eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch);
 
-/* optimizer.c. Creates the optimiser that the experiment names. */
+/* train.c. Creates the optimiser that the experiment names. */
 eg_status eg_worker_open_optimizer(eg_worker *w);
 /* At the beginning of a turn: resets it, or restores what the client kept of it, and sets the
  * round's step size. */
@@ -191,7 +191,7 @@ void eg_worker_free_samples(eg_worker *w);
 eg_status eg_worker_note_fresh(eg_worker *w);
 bool eg_worker_is_fresh(const eg_worker *w, const eg_sample *s);
 
-/* replay.c: rows the agreement has the core draw from the memory. */
+/* train.c: rows the agreement has the core draw from the memory. */
 int64_t eg_worker_joining(const eg_worker *w);      /* that join the next batch */
 uint64_t eg_worker_replay_form(const eg_worker *w); /* how many stand apart */
 void eg_worker_replay(eg_worker *w, int64_t at);    /* draws them; at: batch rows before */

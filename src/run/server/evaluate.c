@@ -4,7 +4,6 @@
  * In a stream, the model of every client on all that the client has met. With eval.local, what
  * clients upload too.
  */
-#include "run/client/classes.h"
 #include "run/client/outputs.h"
 #include "run/server/federation.h"
 

@@ -4,7 +4,7 @@
 #include "run/server/federation.h"
 
 #include "method/bundle_mean.h"
-#include "run/client/classes.h"
+#include "run/client/outputs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #include "engine/generator/gallery.h"
 #include "io/disk.h"
-#include "run/client/classes.h"
+#include "run/client/outputs.h"
 #include "run/server/federation.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* classes_test.c - the loss and the answers restricted to classes that were met.
+/* met_test.c - the loss and the answers restricted to classes that were met.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fixture.h"
 #include "one_client.h"
 
-#include "run/client/classes.h"
+#include "run/client/outputs.h"
 
 #include <stdlib.h>
 
