@@ -317,46 +317,78 @@ static int chain_number(const eg_chain *k, size_t x)
     return k->agreed->exchanges[x].number;
 }
 
-/* Walks the parts that have a hook and a share in exchange x (training is everybody's): `call`
- * may use the method m and its state self. who, the client or the server, is told whose hook it
- * is. */
-#define CHAIN_WALK(k, who, x, hook, call)                                                      \
-    for (size_t i = 0; i < (k)->parts->n; i++) {                                               \
-        const eg_method *m = (k)->parts->at[i].method;                                         \
-        void *self = (k)->states[i];                                                           \
-        if (!m->hook || !chain_has(k, x, i))                                                   \
-            continue;                                                                          \
-        double since = eg_seconds();                                                           \
-        uint64_t flops = eg_flops();                                                           \
-        (who)->part = i;                                                                       \
-        call;                                                                                  \
-        (k)->seconds[i] += eg_seconds() - since;                                               \
-        (k)->flops += eg_flops() - flops;                                                      \
-    }
+/* A walk over the parts that have a share in an exchange (training is everybody's). Every
+ * hook is timed for its part. */
+typedef struct chain_walk {
+    eg_chain *k;
+    size_t exchange, next;
+    size_t *part; /* of the client or the server: whose hook runs */
+    const eg_method *method;
+    void *self; /* the part's state */
+    double since;
+    uint64_t flops;
+    eg_status status; /* a failure ends the walk */
+} chain_walk;
 
-/* The same for hooks that may fail: the first failure ends the walk and has its part's name. */
-#define CHAIN_RUN(k, who, x, hook, ...)                                                        \
-    do {                                                                                       \
-        eg_status status = EG_OK;                                                              \
-        CHAIN_WALK(k, who, x, hook,                                                            \
-                   if (status == EG_OK) status =                                               \
-                       eg_blame(m->hook(self, __VA_ARGS__), "%s", m->component.name));         \
-        return status;                                                                         \
-    } while (0)
+static chain_walk chain_begin(eg_chain *k, size_t *part, size_t exchange)
+{
+    return (chain_walk){.k = k, .part = part, .exchange = exchange};
+}
+
+/* Steps to the next part; false: there is none, or the last one failed. */
+static bool chain_next(chain_walk *w)
+{
+    while (w->next < w->k->parts->n && !chain_has(w->k, w->exchange, w->next))
+        w->next++;
+    if (w->status != EG_OK || w->next >= w->k->parts->n)
+        return false;
+    w->method = w->k->parts->at[w->next].method;
+    w->self = w->k->states[w->next++];
+    return true;
+}
+
+/* The part's hook begins: true, so that it can stand in a condition. */
+static bool chain_starts(chain_walk *w)
+{
+    *w->part = w->next - 1;
+    w->since = eg_seconds();
+    w->flops = eg_flops();
+    return true;
+}
+
+/* It has ended: a failure gets the part's name before it. */
+static void chain_ends(chain_walk *w, eg_status s)
+{
+    w->status = eg_blame(s, "%s", w->method->component.name);
+    w->k->seconds[w->next - 1] += eg_seconds() - w->since;
+    w->k->flops += eg_flops() - w->flops;
+}
+
+/* Calls a hook of each part that has it, until one fails. */
+#define CHAIN_CALL(walk, hook, ...)                                                            \
+    while (chain_next(walk))                                                                   \
+        if ((walk)->method->hook && chain_starts(walk))                                        \
+    chain_ends(walk, (walk)->method->hook((walk)->self, __VA_ARGS__))
 
 eg_status eg_chain_download(eg_chain *k, eg_client *c, size_t x, const eg_bundle *from)
 {
-    CHAIN_RUN(k, c, x, client.download, c, chain_number(k, x), from);
+    chain_walk w = chain_begin(k, &c->part, x);
+    CHAIN_CALL(&w, client.download, c, chain_number(k, x), from);
+    return w.status;
 }
 
 eg_status eg_chain_task(eg_chain *k, eg_client *c)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, client.task, c);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, client.task, c);
+    return w.status;
 }
 
 eg_status eg_chain_samples(eg_chain *k, eg_client *c)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, client.samples, c);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, client.samples, c);
+    return w.status;
 }
 
 eg_node *eg_chain_outputs(const eg_chain *k, const eg_net *net, eg_graph *g, eg_node *features,
@@ -368,44 +400,66 @@ eg_node *eg_chain_outputs(const eg_chain *k, const eg_net *net, eg_graph *g, eg_
 
 eg_node *eg_chain_loss(eg_chain *k, eg_client *c, eg_graph *g, eg_node *loss)
 {
-    CHAIN_WALK(k, c, EG_TRAINING, loss, loss = m->loss(self, c, g, loss));
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    while (chain_next(&w))
+        if (w.method->loss && chain_starts(&w)) {
+            loss = w.method->loss(w.self, c, g, loss);
+            chain_ends(&w, EG_OK);
+        }
     return loss;
 }
 
 uint64_t eg_chain_form(eg_chain *k, eg_client *c, uint64_t form)
 {
-    CHAIN_WALK(k, c, EG_TRAINING, form, form = form * 65537 + m->form(self, c));
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    while (chain_next(&w))
+        if (w.method->form && chain_starts(&w)) {
+            form = form * 65537 + w.method->form(w.self, c);
+            chain_ends(&w, EG_OK);
+        }
     return form;
 }
 
 eg_status eg_chain_fill(eg_chain *k, eg_client *c)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, fill, c);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, fill, c);
+    return w.status;
 }
 
 eg_status eg_chain_grad(eg_chain *k, eg_client *c)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, client.grad, c);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, client.grad, c);
+    return w.status;
 }
 
 eg_status eg_chain_trained(eg_chain *k, eg_client *c)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, client.trained, c);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, client.trained, c);
+    return w.status;
 }
 
 eg_status eg_chain_answer(eg_chain *k, eg_client *c, size_t x, eg_bundle *to)
 {
-    CHAIN_RUN(k, c, x, client.answer, c, chain_number(k, x), to);
+    chain_walk w = chain_begin(k, &c->part, x);
+    CHAIN_CALL(&w, client.answer, c, chain_number(k, x), to);
+    return w.status;
 }
 
 eg_status eg_chain_show(eg_chain *k, eg_client *c, struct eg_gallery *to)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, client.exhibit, c, to);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, client.exhibit, c, to);
+    return w.status;
 }
 
 eg_status eg_chain_know_own(eg_chain *k, eg_client *c, eg_bundle *to)
 {
-    CHAIN_RUN(k, c, EG_TRAINING, client.know, c, to);
+    chain_walk w = chain_begin(k, &c->part, EG_TRAINING);
+    CHAIN_CALL(&w, client.know, c, to);
+    return w.status;
 }
 
 eg_node *eg_chain_answers(const eg_chain *k, const eg_net *net, const eg_bundle *known,
@@ -418,49 +472,70 @@ eg_node *eg_chain_answers(const eg_chain *k, const eg_net *net, const eg_bundle 
 
 eg_status eg_chain_begin(eg_chain *k, eg_server *s)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.begin, s);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.begin, s);
+    return w.status;
 }
 
 bool eg_chain_wants(eg_chain *k, eg_server *s, size_t x)
 {
     bool wanted = true;
-    CHAIN_WALK(k, s, x, server.wants, wanted &= m->server.wants(self, s, chain_number(k, x)));
+    chain_walk w = chain_begin(k, &s->part, x);
+    while (chain_next(&w))
+        if (w.method->server.wants && chain_starts(&w)) {
+            wanted &= w.method->server.wants(w.self, s, chain_number(k, x));
+            chain_ends(&w, EG_OK);
+        }
     return wanted;
 }
 
 eg_status eg_chain_send(eg_chain *k, eg_server *s, size_t x, eg_bundle *to)
 {
-    CHAIN_RUN(k, s, x, server.send, s, chain_number(k, x), to);
+    chain_walk w = chain_begin(k, &s->part, x);
+    CHAIN_CALL(&w, server.send, s, chain_number(k, x), to);
+    return w.status;
 }
 
 eg_status eg_chain_send_one(eg_chain *k, eg_server *s, int64_t client, eg_bundle *to)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.send_one, s, client, to);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.send_one, s, client, to);
+    return w.status;
 }
 
 eg_status eg_chain_accept(eg_chain *k, eg_server *s, size_t x, int64_t client,
                           const eg_bundle *from)
 {
-    CHAIN_RUN(k, s, x, server.accept, s, chain_number(k, x), client, from);
+    chain_walk w = chain_begin(k, &s->part, x);
+    CHAIN_CALL(&w, server.accept, s, chain_number(k, x), client, from);
+    return w.status;
 }
 
 double eg_chain_weight(eg_chain *k, eg_server *s, int64_t client, const eg_bundle *from)
 {
     double factor = 1;
-    CHAIN_WALK(k, s, EG_TRAINING, server.weight,
-               factor *= m->server.weight(self, s, client, from));
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    while (chain_next(&w))
+        if (w.method->server.weight && chain_starts(&w)) {
+            factor *= w.method->server.weight(w.self, s, client, from);
+            chain_ends(&w, EG_OK);
+        }
     return factor;
 }
 
 eg_status eg_chain_collect(eg_chain *k, eg_server *s, size_t x, int64_t client,
                            const eg_bundle *from)
 {
-    CHAIN_RUN(k, s, x, server.collect, s, chain_number(k, x), client, from);
+    chain_walk w = chain_begin(k, &s->part, x);
+    CHAIN_CALL(&w, server.collect, s, chain_number(k, x), client, from);
+    return w.status;
 }
 
 eg_status eg_chain_refine(eg_chain *k, eg_server *s, float *param, float *state)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.refine, s, param, state);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.refine, s, param, state);
+    return w.status;
 }
 
 /* Its time counts where it is waited for. */
@@ -475,25 +550,35 @@ eg_status eg_chain_work(const eg_chain *k, size_t part, const eg_piece *p, eg_bu
 
 eg_status eg_chain_finish(eg_chain *k, eg_server *s, size_t x)
 {
-    CHAIN_RUN(k, s, x, server.finish, s, chain_number(k, x));
+    chain_walk w = chain_begin(k, &s->part, x);
+    CHAIN_CALL(&w, server.finish, s, chain_number(k, x));
+    return w.status;
 }
 
 eg_status eg_chain_model_of(eg_chain *k, eg_server *s, int64_t client, eg_bundle *to)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.model_of, s, client, to);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.model_of, s, client, to);
+    return w.status;
 }
 
 eg_status eg_chain_save(eg_chain *k, eg_server *s)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.save, s);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.save, s);
+    return w.status;
 }
 
 eg_status eg_chain_exhibit(eg_chain *k, eg_server *s, struct eg_gallery *to)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.exhibit, s, to);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.exhibit, s, to);
+    return w.status;
 }
 
 eg_status eg_chain_know(eg_chain *k, eg_server *s, eg_bundle *to)
 {
-    CHAIN_RUN(k, s, EG_TRAINING, server.know, s, to);
+    chain_walk w = chain_begin(k, &s->part, EG_TRAINING);
+    CHAIN_CALL(&w, server.know, s, to);
+    return w.status;
 }
