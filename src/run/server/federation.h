@@ -84,7 +84,7 @@ void eg_federation_moment(const eg_federation *f, eg_moment m);
 eg_status eg_federation_round(eg_federation *f);
 
 /* Has any workers do what can be done anywhere, tests or pieces of the server's work,
- * and takes each reply in order, on this thread. is: what it is, for who waits. */
+ * and takes each reply in order, on this thread. is: shown as progress. */
 typedef eg_status (*eg_share_take)(void *context, int64_t i, const eg_reply *reply);
 eg_status eg_federation_share(eg_federation *f, const eg_job *job, eg_share_take take,
                               eg_moment is);

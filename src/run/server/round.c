@@ -197,8 +197,8 @@ static eg_status round_note(const round_state *r, int64_t client, const eg_reply
     return EG_OK;
 }
 
-/* What a client's reply comes to: its receipt is entered whatever becomes of the answer. One
- * that cannot be is a stranger's word like any other: nothing of such a reply counts. */
+/* What a client's reply comes to: its receipt is entered whatever becomes of the answer. An
+ * impossible receipt discards the whole reply. */
 static eg_status round_hear(round_state *r, int64_t client, const eg_reply *reply)
 {
     eg_status s = eg_ledger_enter(r->f->ledger, client, &reply->kept);
