@@ -55,7 +55,10 @@ static poison_end poison_run(const char *set, int workers)
     eg_experiment *e;
     eg_events *log;
     snprintf(file, sizeof file, "%s/t.yaml", folder);
-    assert_ok(eg_experiment_load(file, "one", set ? 1 : 0, &set, &e));
+    if (eg_experiment_load(file, "one", set ? 1 : 0, &set, &e) != EG_OK) {
+        snprintf(end.text, sizeof end.text, "%s", eg_error()); /* it knows where it would end */
+        return end;
+    }
     if (runs_run(e, folder, workers, 0, path) == EG_OK)
         runs_hash(path, end.text);
     else

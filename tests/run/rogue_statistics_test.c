@@ -35,7 +35,7 @@ static eg_status rogue_answer(void *self, eg_client *c, int exchange, eg_bundle 
     assert_true(i < eg_params_n(p));
     c->state[eg_params_at(p, i)->offset + 2] = plan.value;
     eg_bundle_clear(to);
-    EG_TRY(eg_bundle_scalar(to, "samples", 5));
+    EG_TRY(eg_bundle_scalar(to, "samples", (double)c->view.n));
     EG_TRY(eg_bundle_scalar(to, "loss", 1));
     EG_TRY(eg_bundle_add_flat(to, "param", c->param, c->n_params));
     return eg_bundle_add_flat(to, "state", c->state, c->n_state);

@@ -19,7 +19,7 @@ static eg_status rogue_answer(void *self, eg_client *c, int exchange, eg_bundle 
     for (size_t i = 0; i < c->n_params; i++)
         c->param[i] = uploads;
     eg_bundle_clear(to);
-    EG_TRY(eg_bundle_scalar(to, "samples", 5));
+    EG_TRY(eg_bundle_scalar(to, "samples", (double)c->view.n));
     EG_TRY(eg_bundle_scalar(to, "loss", 1));
     return eg_bundle_add_flat(to, "param", c->param, c->n_params);
 }
