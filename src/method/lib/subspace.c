@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SUBSPACE_INPUTS = 1024 }; /* that are multiplied at once */
+
 typedef struct subspace_name {
     char text[160];
 } subspace_name;
@@ -182,22 +184,32 @@ static int64_t subspace_places(const eg_subspace *l, int64_t *across)
     return ((l->in.dim[1] + 2 * win->padding - win->kernel) / win->stride + 1) * *across;
 }
 
-/* Adds the inputs that n rows give a layer, one row after the other. */
+/* The inputs that one row gives a layer: out [places, d]. */
+static void subspace_unfold(const eg_subspace *l, const float *row, int64_t places,
+                            int64_t across, double *out)
+{
+    const eg_window *win = &l->window;
+    for (int64_t j = 0; j < (win->kernel ? 0 : l->d); j++)
+        out[j] = (double)row[j];
+    for (int64_t p = 0; p < (win->kernel ? places : 0); p++)
+        subspace_patch(l, row, p / across * win->stride - win->padding,
+                       p % across * win->stride - win->padding, out + p * l->d);
+}
+
+/* Adds the inputs that n rows give a layer, about a thousand at once. */
 static eg_status subspace_add(const eg_subspace *l, const float *rows, int64_t n, double *sum)
 {
     int64_t across, places = subspace_places(l, &across), size = eg_shape_size(l->in);
-    const eg_window *win = &l->window;
-    double *x; /* [places, d] */
+    int64_t most = 1 + SUBSPACE_INPUTS / places; /* rows at once */
+    double *x;                                   /* [most places, d] */
     eg_status s = EG_OK;
-    EG_TRY(eg_alloc((size_t)(places * l->d), sizeof *x, &x));
-    for (int64_t i = 0; i < n && s == EG_OK; i++) {
-        const float *row = rows + i * size;
-        for (int64_t j = 0; j < (win->kernel ? 0 : l->d); j++)
-            x[j] = (double)row[j];
-        for (int64_t p = 0; p < (win->kernel ? places : 0); p++)
-            subspace_patch(l, row, p / across * win->stride - win->padding,
-                           p % across * win->stride - win->padding, x + p * l->d);
-        s = eg_matrix_product(&(eg_gemm){l->d, l->d, places, true, false, 1, 1}, x, x, sum);
+    EG_TRY(eg_alloc((size_t)(most * places * l->d), sizeof *x, &x));
+    for (int64_t i = 0, some; i < n && s == EG_OK; i += some) {
+        some = n - i < most ? n - i : most;
+        for (int64_t k = 0; k < some; k++)
+            subspace_unfold(l, rows + (i + k) * size, places, across, x + k * places * l->d);
+        s = eg_matrix_product(&(eg_gemm){l->d, l->d, some * places, true, false, 1, 1}, x, x,
+                              sum);
     }
     free(x);
     return s;
