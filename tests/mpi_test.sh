@@ -89,9 +89,10 @@ mkdir elsewhere
 refused "rank 1 on $host: the folder 'refused' is not the one that rank 0 sees" \
     -wdir "$work/elsewhere" "$engram" run "$work/classes.yaml" --only avg --out refused --quiet
 mkdir other
-sed 's/0\.1\.0/0.1.9/g' "$engram" >other/engram
+version=$("$engram" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -n 1)
+sed "s/${version//./\\.}/${version%.*}.9/g" "$engram" >other/engram
 chmod +x other/engram
-refused "rank 1 on $host has another program version than rank 0 on $host: 0.1.9" \
+refused "rank 1 on $host has another program version than rank 0 on $host: ${version%.*}.9" \
     env ENGRAM_MODULES="$build" other/engram "${avg[@]}"
 
 # images DIR BYTE: a data set of 40 small images, of which one byte differs.

@@ -113,7 +113,7 @@ assert lines[2].startswith("no room for: ") and "sent down" in lines[2], lines
 # A run that ends early leaves its line before the table begins.
 early = compare(120, "--set", "data.validation=0.2", "--set", "eval.every=round", "--set", "eval.patience=1",
                 "--set", "optimizer.lr=0", NO_COLOR="1")
-assert re.search(r" left(\x1b\[K)?\r\n2 runs in ", early), early
+assert re.search(r"\r\navg seed 1 ended early, after round \d+ of 40: [^\r\n]*\r\n2 runs in ", early), early
 assert len(re.findall(r" left(?:\x1b\[K)?\r\n", early)) == 2, early
 wide = compare(200, NO_COLOR="1")
 assert "no room" not in wide and "sent down" in wide, wide
