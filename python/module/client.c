@@ -7,42 +7,48 @@
 #include <string.h>
 
 /* A field of a struct by its name. Arrays have as many floats as another field says. */
-typedef enum client_type { VIEW_I64, VIEW_SIZE, VIEW_U64, VIEW_REAL, VIEW_BOOL } client_type;
+typedef enum client_type {
+    CLIENT_I64,
+    CLIENT_SIZE,
+    CLIENT_U64,
+    CLIENT_REAL,
+    CLIENT_BOOL
+} client_type;
 typedef struct client_field {
     const char *name;
     client_type type;
     size_t offset;
 } client_field;
 
-#define VIEW_C(kind, field)                                                                    \
+#define CLIENT_FIELD(kind, field)                                                              \
     {                                                                                          \
 #field, kind, offsetof(eg_client, field)                                               \
     }
 static const client_field client_fields[] = {
-    VIEW_C(VIEW_I64, id),
-    VIEW_C(VIEW_I64, round),
-    VIEW_C(VIEW_I64, epoch),
-    VIEW_C(VIEW_U64, seed),
-    VIEW_C(VIEW_U64, step),
-    VIEW_C(VIEW_BOOL, has_trained),
-    VIEW_C(VIEW_SIZE, n_params),
-    VIEW_C(VIEW_SIZE, n_state),
-    VIEW_C(VIEW_I64, n_samples),
-    VIEW_C(VIEW_I64, batch),
-    VIEW_C(VIEW_I64, n_drawn),
-    VIEW_C(VIEW_I64, n_classes),
-    VIEW_C(VIEW_REAL, loss),
-    VIEW_C(VIEW_I64, n_batches),
-    VIEW_C(VIEW_REAL, lr),
-    VIEW_C(VIEW_BOOL, told_boundary),
-    {"stage", VIEW_I64, offsetof(eg_client, view.stage)},
-    {"task", VIEW_I64, offsetof(eg_client, view.task)},
-    {"left", VIEW_I64, offsetof(eg_client, view.left)},
-    {"first", VIEW_BOOL, offsetof(eg_client, view.first)},
-    {"last", VIEW_BOOL, offsetof(eg_client, view.last)},
-    {NULL, VIEW_I64, 0},
+    CLIENT_FIELD(CLIENT_I64, id),
+    CLIENT_FIELD(CLIENT_I64, round),
+    CLIENT_FIELD(CLIENT_I64, epoch),
+    CLIENT_FIELD(CLIENT_U64, seed),
+    CLIENT_FIELD(CLIENT_U64, step),
+    CLIENT_FIELD(CLIENT_BOOL, has_trained),
+    CLIENT_FIELD(CLIENT_SIZE, n_params),
+    CLIENT_FIELD(CLIENT_SIZE, n_state),
+    CLIENT_FIELD(CLIENT_I64, n_samples),
+    CLIENT_FIELD(CLIENT_I64, batch),
+    CLIENT_FIELD(CLIENT_I64, n_drawn),
+    CLIENT_FIELD(CLIENT_I64, n_classes),
+    CLIENT_FIELD(CLIENT_REAL, loss),
+    CLIENT_FIELD(CLIENT_I64, n_batches),
+    CLIENT_FIELD(CLIENT_REAL, lr),
+    CLIENT_FIELD(CLIENT_BOOL, told_boundary),
+    {"stage", CLIENT_I64, offsetof(eg_client, view.stage)},
+    {"task", CLIENT_I64, offsetof(eg_client, view.task)},
+    {"left", CLIENT_I64, offsetof(eg_client, view.left)},
+    {"first", CLIENT_BOOL, offsetof(eg_client, view.first)},
+    {"last", CLIENT_BOOL, offsetof(eg_client, view.last)},
+    {NULL, CLIENT_I64, 0},
 };
-#undef VIEW_C
+#undef CLIENT_FIELD
 
 static PyObject *client_read(const client_field *fields, const void *of, const char *name)
 {
@@ -53,15 +59,15 @@ static PyObject *client_read(const client_field *fields, const void *of, const c
     if (!f->name)
         return PyErr_Format(PyExc_AttributeError, "there is no %s", name);
     switch (f->type) {
-    case VIEW_I64:
+    case CLIENT_I64:
         return PyLong_FromLongLong(*(const int64_t *)(const void *)at);
-    case VIEW_SIZE:
+    case CLIENT_SIZE:
         return PyLong_FromSize_t(*(const size_t *)(const void *)at);
-    case VIEW_U64:
+    case CLIENT_U64:
         return PyLong_FromUnsignedLongLong(*(const uint64_t *)(const void *)at);
-    case VIEW_REAL:
+    case CLIENT_REAL:
         return PyFloat_FromDouble(*(const double *)(const void *)at);
-    case VIEW_BOOL:
+    case CLIENT_BOOL:
         return PyBool_FromLong(*(const bool *)at);
     }
     return NULL;

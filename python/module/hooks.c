@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOOKS_SLOTS = EG_MAX_ADDED };
-
 /* What is behind the options in the state of either half. */
 typedef struct hooks_half {
     PyObject *self; /* an instance of the class with the options; NULL before the first hook */
@@ -27,7 +25,7 @@ typedef struct hooks_slot {
     size_t size; /* of the options */
 } hooks_slot;
 
-static hooks_slot hooks_slots[HOOKS_SLOTS];
+static hooks_slot hooks_slots[EG_PY_N_SLOTS];
 
 PyObject *eg_py_options(const eg_opt *opts, const void *options)
 {
@@ -379,17 +377,10 @@ static eg_status hooks_refine(int i, void *self, eg_server *s, float *param, flo
                 .send_one = send_one_##i, .accept = accept_##i, .weight = weight_##i, \
                 .collect = collect_##i, .refine = refine_##i, .finish = finish_##i, \
                 .save = save_##i}},
-#define HOOKS_ALL(X) \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) \
-    X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) \
-    X(31) \
-    X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39) X(40) X(41) X(42) X(43) X(44) X(45) \
-    X(46) X(47) X(48) X(49) X(50) X(51) X(52) X(53) X(54) X(55) X(56) X(57) X(58) X(59) \
-    X(60) X(61) X(62) X(63)
 // clang-format on
-HOOKS_ALL(HOOKS_OF)
+EG_PY_SLOTS(HOOKS_OF)
 
-static const eg_method hooks_table[HOOKS_SLOTS] = {HOOKS_ALL(HOOKS_ROW)};
+static const eg_method hooks_table[EG_PY_N_SLOTS] = {EG_PY_SLOTS(HOOKS_ROW)};
 
 /* Leaves of the slot's functions those whose hooks the class has. */
 static void hooks_choose(eg_method *m, PyObject *names)
@@ -453,12 +444,13 @@ bool eg_py_read_options(PyObject *cls, PyObject *rows, eg_opt *opts, size_t *siz
 static hooks_slot *hooks_find(PyObject *name)
 {
     int i = 0;
-    while (i < HOOKS_SLOTS && hooks_slots[i].cls &&
+    while (i < EG_PY_N_SLOTS && hooks_slots[i].cls &&
            PyUnicode_CompareWithASCIIString(name, hooks_slots[i].method.component.name) != 0)
         i++;
-    if (i == HOOKS_SLOTS)
-        PyErr_Format(PyExc_ValueError, "a process may have %d methods of its own", HOOKS_SLOTS);
-    return i < HOOKS_SLOTS ? &hooks_slots[i] : NULL;
+    if (i == EG_PY_N_SLOTS)
+        PyErr_Format(PyExc_ValueError, "a process may have %d methods of its own",
+                     EG_PY_N_SLOTS);
+    return i < EG_PY_N_SLOTS ? &hooks_slots[i] : NULL;
 }
 
 /* (class, name, help, rows of options, names of its hooks, whose random numbers it has or

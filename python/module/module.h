@@ -15,7 +15,19 @@
 
 #include <engram/engram.h>
 
-enum { EG_PY_MAX_PARTS = 64, EG_PY_MAX_OPTIONS = 32 };
+enum { EG_PY_MAX_PARTS = 64, EG_PY_MAX_OPTIONS = 32, EG_PY_N_SLOTS = EG_MAX_ADDED };
+
+/* A descriptor has no context, so whatever is written in Python has a slot with functions of
+ * its own: X(0) X(1) ... makes one of each. */
+// clang-format off
+#define EG_PY_SLOTS(X) \
+    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) \
+    X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) \
+    X(31) \
+    X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39) X(40) X(41) X(42) X(43) X(44) X(45) \
+    X(46) X(47) X(48) X(49) X(50) X(51) X(52) X(53) X(54) X(55) X(56) X(57) X(58) X(59) \
+    X(60) X(61) X(62) X(63)
+// clang-format on
 
 /* Raises engram.Error with the thread's error text and the name of the code; NULL. */
 PyObject *eg_py_fail(eg_status s);

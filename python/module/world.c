@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORLD_SLOTS = EG_MAX_ADDED };
-
 typedef struct world_set {
     PyObject *name; /* NULL: free */
     eg_dataset set;
@@ -19,7 +17,7 @@ typedef struct world_set {
     Py_buffer values[2];
 } world_set;
 
-static world_set world_sets[WORLD_SLOTS];
+static world_set world_sets[EG_PY_N_SLOTS];
 
 /* A table with the values of the slot's and labels of its own. */
 static eg_status world_load(int i, eg_split split, eg_table *out)
@@ -46,18 +44,11 @@ static eg_status world_load(int i, eg_split split, eg_table *out)
     static eg_node *features_##i(const void *o, eg_graph *g, eg_params *p, eg_node *x) \
     { return world_features(i, o, g, p, x); }
 #define WORLD_MODEL_ROW(i) features_##i,
-#define WORLD_ALL(X) \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) \
-    X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) \
-    X(31) \
-    X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39) X(40) X(41) X(42) X(43) X(44) X(45) \
-    X(46) X(47) X(48) X(49) X(50) X(51) X(52) X(53) X(54) X(55) X(56) X(57) X(58) X(59) \
-    X(60) X(61) X(62) X(63)
 // clang-format on
-WORLD_ALL(WORLD_SET_OF)
+EG_PY_SLOTS(WORLD_SET_OF)
 
 static eg_status (*const world_loads[])(const void *, const eg_origin *, eg_split,
-                                        eg_table *) = {WORLD_ALL(WORLD_SET_ROW)};
+                                        eg_table *) = {EG_PY_SLOTS(WORLD_SET_ROW)};
 
 static void world_clear(world_set *w)
 {
@@ -125,12 +116,12 @@ static PyObject *world_add_set(PyObject *m, PyObject *args)
                           &rows[1]) ||
         !eg_py_idle("data set"))
         return NULL;
-    while (i < WORLD_SLOTS && world_sets[i].name &&
+    while (i < EG_PY_N_SLOTS && world_sets[i].name &&
            PyUnicode_Compare(world_sets[i].name, name) != 0)
         i++;
-    if (i == WORLD_SLOTS)
+    if (i == EG_PY_N_SLOTS)
         return PyErr_Format(PyExc_ValueError, "a process may have %d data sets of its own",
-                            WORLD_SLOTS);
+                            EG_PY_N_SLOTS);
     world_set fresh = {0}, *w = &world_sets[i];
     for (int split = 0; split < 2; split++)
         if (!world_split(rows[split], classes, &fresh.table[split], &fresh.values[split])) {
@@ -164,7 +155,7 @@ typedef struct world_model {
     eg_opt opts[EG_PY_MAX_OPTIONS + 1];
 } world_model;
 
-static world_model world_models[WORLD_SLOTS];
+static world_model world_models[EG_PY_N_SLOTS];
 
 /* The class records features [n, d] of x with the graph and table it is lent. */
 static eg_node *world_features(int i, const void *options, eg_graph *g, eg_params *p,
@@ -210,22 +201,22 @@ static eg_node *world_head(const void *options, eg_graph *g, eg_params *p, eg_no
                      eg_param(g, p, "head.bias", eg_dims(classes), init));
 }
 
-WORLD_ALL(WORLD_MODEL_OF)
+EG_PY_SLOTS(WORLD_MODEL_OF)
 
 static eg_node *(*const world_records[])(const void *, eg_graph *, eg_params *,
-                                         eg_node *) = {WORLD_ALL(WORLD_MODEL_ROW)};
+                                         eg_node *) = {EG_PY_SLOTS(WORLD_MODEL_ROW)};
 
 /* The slot of a name, or a free one; NULL with an exception. */
 static world_model *world_find_model(PyObject *name)
 {
     int i = 0;
-    while (i < WORLD_SLOTS && world_models[i].cls &&
+    while (i < EG_PY_N_SLOTS && world_models[i].cls &&
            PyUnicode_CompareWithASCIIString(name, world_models[i].model.component.name) != 0)
         i++;
-    if (i == WORLD_SLOTS)
+    if (i == EG_PY_N_SLOTS)
         PyErr_Format(PyExc_ValueError, "a process may have %d networks of its own",
-                     WORLD_SLOTS);
-    return i < WORLD_SLOTS ? &world_models[i] : NULL;
+                     EG_PY_N_SLOTS);
+    return i < EG_PY_N_SLOTS ? &world_models[i] : NULL;
 }
 
 /* (class, name, help, rows of options): adds a network, or puts the class in the place of the
