@@ -372,7 +372,7 @@ static void test_labels_of_one_colour_differ_in_dashes(void **state)
 static void test_a_page_of_twenty_runs_is_small(void **state)
 {
     (void)state;
-    char label[20][16];
+    char label[20][32];
     fixture runs[20];
     for (int n_labels = 4; n_labels <= 20; n_labels += 16) {
         for (int i = 0; i < 20; i++) {
