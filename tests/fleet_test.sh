@@ -72,6 +72,7 @@ sleep 3
 n=$(rounds outage)
 sleep 1
 [ "$(rounds outage)" = "$n" ] || fail "rounds pass while nobody is there"
+for _ in $(seq 100); do grep -q "0 of 1 devices are there, for" outage.log && break; sleep 0.2; done
 grep -q "0 of 1 devices are there, for" outage.log || fail "the wait is not said"
 devices
 all_ended

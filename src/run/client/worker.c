@@ -28,21 +28,27 @@ static eg_status worker_open_client(eg_worker *w)
                : EG_OK;
 }
 
-eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
-                         const eg_agreement *agreed, const char *store, eg_worker *out)
+static eg_status worker_fill(eg_worker *w)
 {
-    memset(out, 0, sizeof *out);
-    eg_worker *w = out;
-    w->e = e, w->feed = feed, w->net = net, w->agreed = agreed, w->store = store;
-    EG_TRY(eg_chain_open(&w->chain, &e->parts, agreed, false));
-    EG_TRY(eg_worker_learner(w, "model", eg_net_params(net), &w->model));
-    EG_TRY(eg_params_alloc(eg_net_params(net), &w->beside));
+    EG_TRY(eg_chain_open(&w->chain, &w->e->parts, w->agreed, false));
+    EG_TRY(eg_worker_learner(w, "model", eg_net_params(w->net), &w->model));
+    EG_TRY(eg_params_alloc(eg_net_params(w->net), &w->beside));
     EG_TRY(worker_open_client(w));
     EG_TRY(eg_worker_open_optimizer(w));
     EG_TRY(eg_worker_open_train(w));
     EG_TRY(eg_worker_open_network(w));
-    EG_TRY(eg_parts_known(&e->parts, agreed, net, &w->known));
+    EG_TRY(eg_parts_known(&w->e->parts, w->agreed, w->net, &w->known));
     return eg_worker_open_test(w);
+}
+
+eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
+                         const eg_agreement *agreed, const char *store, eg_worker *out)
+{
+    *out = (eg_worker){.e = e, .feed = feed, .net = net, .agreed = agreed, .store = store};
+    eg_status s = worker_fill(out);
+    if (s != EG_OK)
+        eg_worker_close(out);
+    return s;
 }
 
 void eg_worker_close(eg_worker *w)
@@ -65,6 +71,7 @@ void eg_worker_close(eg_worker *w)
     free(w->fed);
     free(w->truth);
     free(w->met);
+    memset(w, 0, sizeof *w); /* to close it twice does nothing */
 }
 
 /* The rows of a kept memory, all of one number; the memory only reads them. */
