@@ -105,7 +105,7 @@ static bool main_load_plugins(int argc, char **argv)
     size_t n = sizeof option - 1;
     if (eg_plugin_load_all(getenv("ENGRAM_PLUGINS")) != EG_OK)
         return false;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc && argv[i]; i++) {
         bool here = strncmp(argv[i], option, n) == 0;
         const char *path = here && argv[i][n] == '='             ? argv[i] + n + 1
                            : here && !argv[i][n] && i + 1 < argc ? argv[i + 1]

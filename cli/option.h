@@ -57,16 +57,16 @@ typedef struct cli_option {
     const char *name;     /* "--only"; "RUN": given by its place */
     const char *argument; /* what help calls the value: "LABEL"; NULL: it takes none */
     cli_kind kind;
+    int value;          /* of a pick */
     size_t offset;      /* of its field in the verb's struct */
     const char *help;   /* one sentence or two, without a full stop; NULL: not listed */
     double least, most; /* ends of the range of a number, both allowed */
-    int value;          /* of a pick */
     const char *what;   /* in errors, what it is: "a run folder"; of numbers: "seconds" */
-    bool needed;        /* its absence is an error */
     const char *with; /* goes only with this option, or with one of these jobs: "check show" */
     const char *without; /* excludes this option */
     const char *words;   /* of a word, and for completion: "threads|processes" */
     cli_offer offer;
+    bool needed;                                       /* its absence is an error */
     const eg_family *family;                           /* for completion too */
     eg_status (*take)(void *field, const char *value); /* EG_EINVAL, EG_ENOENT: a wrong call */
     const struct cli_option *also;

@@ -191,7 +191,6 @@ extern const eg_leaving eg_leavings[]; /* a name of NULL at the end */
 
 typedef struct eg_method {
     eg_component component; /* its size is that of the options */
-    unsigned leaves; /* EG_LEAVES_*, all that its answers hold; 0: nothing, it has none */
     /* Says what the part wishes, which is all zero at first, and refuses what cannot work: one
      * sentence without the part's name. Asked when the file is read, and when the run begins.
      */
@@ -224,6 +223,7 @@ typedef struct eg_method {
 
     const char *draws_as; /* NULL, or the part whose random numbers it has in place of its own:
                              another writing of that part */
+    unsigned leaves;      /* EG_LEAVES_*, all that its answers hold; 0: nothing, it has none */
     bool bound;           /* an upper or lower bound, not a contender */
 } eg_method;
 

@@ -1,6 +1,7 @@
 /* lapack_test.c - decompositions put together again, and numbers worked out by hand.
  * SPDX-License-Identifier: Apache-2.0
  */
+/* size: matrices take three loops within those over cases. */
 #include "test.h"
 
 #include "io/lapack.h"

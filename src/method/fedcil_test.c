@@ -2,6 +2,7 @@
  * makes of uploads.
  * SPDX-License-Identifier: Apache-2.0
  */
+/* size: cmocka's checks of tensors nest within loops over cases. */
 #include "hand_client.h"
 #include "one_client.h"
 

@@ -211,19 +211,27 @@ static int64_t memory_sort(const eg_memory_rows *rows, int64_t *order)
     return groups;
 }
 
-/* A new group: of the n rows that order tells, at most quota, put behind those of `to`. room
- * [n, d] and picked [n] are scratch. */
-static eg_status memory_herd_group(eg_memory *m, const eg_memory_rows *rows,
-                                   const float *features, int64_t d, const int64_t *order,
-                                   int64_t n, int64_t quota, float *room, int64_t *picked)
+/* Rows to be herded, with scratch for a group of them. */
+typedef struct memory_herding {
+    const eg_memory_rows *rows;
+    const float *features; /* [n, d] */
+    int64_t d;
+    float *room;     /* [n, d] */
+    int64_t *picked; /* [n] */
+} memory_herding;
+
+/* A new group: of the n rows that order tells, at most quota, put behind those of m. */
+static eg_status memory_herd_group(eg_memory *m, const memory_herding *h, const int64_t *order,
+                                   int64_t n, int64_t quota)
 {
     const eg_memory_rows own = eg_memory_get(m);
     int64_t keep = n < quota ? n : quota;
     for (int64_t i = 0; i < n; i++)
-        memcpy(room + i * d, features + order[i] * d, (size_t)d * sizeof *room);
-    EG_TRY(eg_herd(room, n, d, keep, picked));
+        memcpy(h->room + i * h->d, h->features + order[i] * h->d,
+               (size_t)h->d * sizeof *h->room);
+    EG_TRY(eg_herd(h->room, n, h->d, keep, h->picked));
     for (int64_t i = 0; i < keep; i++)
-        memory_copy(m, rows, order[picked[i]], &own, m->filled++);
+        memory_copy(m, h->rows, order[h->picked[i]], &own, m->filled++);
     return EG_OK;
 }
 
@@ -243,10 +251,11 @@ static void memory_shorten(eg_memory *m, int64_t quota)
 eg_status eg_memory_herd(eg_memory *m, const eg_memory_rows *rows, const float *features,
                          int64_t d)
 {
-    int64_t *order; /* [2, n]: rows by label, and scratch */
-    float *room;    /* [n, d] */
+    int64_t *order;     /* [2, n]: rows by label, and scratch */
+    float *room = NULL; /* [n, d] */
     EG_TRY(eg_alloc(2 * (size_t)rows->n + 1, sizeof *order, &order));
     eg_status s = eg_alloc((size_t)rows->n + 1, (size_t)d * sizeof *room, &room);
+    const memory_herding h = {rows, features, d, room, order + rows->n};
     int64_t groups = memory_sort(rows, order);
     for (int64_t at = 0; at < m->filled; at += memory_run(m->labels, at, m->filled))
         groups++;
@@ -256,8 +265,7 @@ eg_status eg_memory_herd(eg_memory *m, const eg_memory_rows *rows, const float *
         float y = rows->labels[order[at]];
         for (n = 1; at + n < rows->n && rows->labels[order[at + n]] <= y; n++)
             ;
-        s = memory_herd_group(m, rows, features, d, order + at, n, quota, room,
-                              order + rows->n);
+        s = memory_herd_group(m, &h, order + at, n, quota);
     }
     m->seen += rows->n;
     free(order);

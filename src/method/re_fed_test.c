@@ -1,6 +1,7 @@
 /* re_fed_test.c - what the cache holds when, by every policy, and what is refused.
  * SPDX-License-Identifier: Apache-2.0
  */
+/* size: checks nest within rounds, clients and rows. */
 #include "hand_client.h"
 #include "one_client.h"
 

@@ -1,6 +1,7 @@
 /* mixture_test.c - the gradient by the weights of a sum of networks, and weights that suit.
  * SPDX-License-Identifier: Apache-2.0
  */
+/* size: a fit by hand nests its sums. */
 #include "one_client.h"
 
 #include "method/lib/pfedgrp.h"

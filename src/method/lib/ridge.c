@@ -135,7 +135,8 @@ static eg_status ridge_unpack(double *to, int64_t rows, int64_t columns, bool ha
                               const eg_bundle *from)
 {
     int64_t n = half ? ridge_half(rows) : rows * columns, at = 0;
-    const float *in[RIDGE_PARTS];
+    const float *in[RIDGE_PARTS] = {NULL};
+    EG_ASSERT(parts > 0 && parts <= RIDGE_PARTS);
     for (int p = 0; p < parts; p++)
         EG_TRY(eg_bundle_need(from, ridge_part(prefix, what, p).text, (size_t)n, &in[p]));
     for (int64_t i = 0; i < rows; i++)

@@ -114,7 +114,8 @@ static void test_a_sweep_is_held_against_its_best_by_validation(void **state)
         s.label = labels[i / 2], s.lr = labels[i / 2] + strlen("er train.lr=");
         s.seed = i % 2;
         s.validation = validation[i / 2];
-        s.keep = 0.2 * (i / 2);
+        int pair = i / 2;
+        s.keep = 0.2 * pair;
         fixture_write(&s, dirs[i]);
     }
     assert_ok(eg_compare_print(dirs, 6, NULL, 0, &(eg_compare_how){.form = EG_COMPARE_MARKDOWN},

@@ -208,7 +208,7 @@ static void https_count_files(eg_https *h)
         eg_https_say(h,
                      "the limit of open files allows %d connections, and %lld devices may want "
                      "%lld: raise it (ulimit -Hn), else some wait for others",
-                     most, (long long)h->n_devices, (long long)(2 * h->n_devices));
+                     most, (long long)h->n_devices, 2 * (long long)h->n_devices);
 }
 
 eg_status eg_https_meet(void *self, bool *served)

@@ -458,7 +458,7 @@ static eg_status join_count_failed(const join *j)
     if (j->n_turns == 0)
         return eg_fail(EG_EIO, "all %lld turns failed", (long long)j->n_failed);
     snprintf(text, sizeof text, "%lld of %lld turns failed", (long long)j->n_failed,
-             (long long)(j->n_failed + j->n_turns));
+             (long long)j->n_failed + (long long)j->n_turns);
     join_say(j, text);
     return EG_OK;
 }

@@ -347,9 +347,10 @@ static void test_every_metric_is_named_and_explained(void **state)
         assert_ptr_equal(eg_metric_find((*m)->component.name), *m);
         assert_true(strlen((*m)->component.help) > 0 && strlen((*m)->formula) > 0);
         assert_true((*m)->heading && (*m)->better != 0 && (*m)->weight > 0);
-        for (const eg_metric *const *other = eg_metrics; other < m; other++)
-            assert_true((*other)->place != (*m)->place &&
-                        strcmp((*other)->heading, (*m)->heading) != 0);
+        for (const eg_metric *const *other = eg_metrics; other < m; other++) {
+            assert_true((*other)->place != (*m)->place);
+            assert_string_not_equal((*other)->heading, (*m)->heading);
+        }
     }
     assert_null(eg_metric_find("nothing"));
 }
