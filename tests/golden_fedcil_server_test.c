@@ -87,7 +87,7 @@ static void add_mask(eg_bundle *to, const char *name, const eg_json *labels)
 
 /* What a client sends, as the file describes it; its model is added to the mean. */
 static eg_bundle *upload_of(const eg_json *file, const eg_json *described,
-                            const eg_fedcil_server *f, eg_mean *models)
+                            const eg_fedcil_server *f, eg_weighted_mean *models)
 {
     const eg_learner *l = f->own->learners[0], *critic = f->critic;
     int shift = (int)int_of(described, "shift");
@@ -134,7 +134,7 @@ static double round_off(hand_server *h, const eg_json *file, const eg_json *roun
     const eg_json *uploads = eg_json_get(round, "uploads"),
                   *losses = eg_json_get(round, "losses"),
                   *networks = eg_json_get(round, "networks");
-    eg_mean models;
+    eg_weighted_mean models;
     float *param;
     double want[2];
     assert_ok(eg_mean_init(&models, h->s.n_params));

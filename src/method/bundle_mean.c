@@ -16,9 +16,9 @@ struct eg_bundle_mean_entry {
     char *name;
     bool is_scalar;
     eg_shape shape;
-    eg_mean tensor;     /* of a tensor */
-    double sum, weight; /* of a scalar */
-    double small;       /* the sum of 2^-BUNDLE_MEAN_BITS of each */
+    eg_weighted_mean tensor; /* of a tensor */
+    double sum, weight;      /* of a scalar */
+    double small;            /* the sum of 2^-BUNDLE_MEAN_BITS of each */
 };
 
 void eg_bundle_mean_fini(eg_bundle_mean *m)

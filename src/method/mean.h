@@ -9,20 +9,20 @@
 
 #include "base/base.h"
 
-typedef struct eg_mean {
+typedef struct eg_weighted_mean {
     size_t n;
     double *sum;   /* [n] */
     double weight; /* of all that was added */
-} eg_mean;
+} eg_weighted_mean;
 
-eg_status eg_mean_init(eg_mean *m, size_t n);
-void eg_mean_fini(eg_mean *m);
-void eg_mean_reset(eg_mean *m); /* back to nothing added */
+eg_status eg_mean_init(eg_weighted_mean *m, size_t n);
+void eg_mean_fini(eg_weighted_mean *m);
+void eg_mean_reset(eg_weighted_mean *m); /* back to nothing added */
 
 /* Adds weight times n values. EG_EINVAL: the weight is negative, NaN or infinite. */
-eg_status eg_mean_add(eg_mean *m, const float *values, double weight);
+eg_status eg_mean_add(eg_weighted_mean *m, const float *values, double weight);
 
 /* The mean, n values. EG_EINVAL: nothing of a weight above 0 was added. */
-eg_status eg_mean_get(const eg_mean *m, float *out);
+eg_status eg_mean_get(const eg_weighted_mean *m, float *out);
 
 #endif

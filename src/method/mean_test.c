@@ -10,7 +10,7 @@ static void test_mean_of_one_vector_is_that_vector(void **state)
     (void)state;
     const float x[5] = {0.1f, -3.3333333f, 1e-40f, 3e38f, -0.0f};
     const double weights[] = {1, 3, 600, 0.1, 1e-9, 60000};
-    eg_mean m;
+    eg_weighted_mean m;
     float out[5];
     assert_ok(eg_mean_init(&m, 5));
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
@@ -26,7 +26,7 @@ static void test_mean_of_one_vector_is_that_vector(void **state)
 static void test_mean_weighs_its_vectors(void **state)
 {
     (void)state;
-    eg_mean m;
+    eg_weighted_mean m;
     float out[2];
     assert_ok(eg_mean_init(&m, 2));
     assert_ok(eg_mean_add(&m, (const float[]){1, 8}, 1));
@@ -39,7 +39,7 @@ static void test_mean_weighs_its_vectors(void **state)
 static void test_mean_refuses_bad_weights(void **state)
 {
     (void)state;
-    eg_mean m;
+    eg_weighted_mean m;
     float x[1] = {1};
     assert_ok(eg_mean_init(&m, 1));
     assert_fails(eg_mean_get(&m, x), EG_EINVAL, "the mean of nothing");

@@ -20,7 +20,7 @@
 
 #include "base/base.h"
 
-/* Of "mean|median|trimmed|norm-clip"; the first is eg_mean's. */
+/* Of "mean|median|trimmed|norm-clip"; the first is eg_weighted_mean's. */
 typedef enum eg_mean_rule {
     EG_MEAN_PLAIN,
     EG_MEAN_MEDIAN,

@@ -14,9 +14,9 @@
 
 /* Of this round's uploads. */
 struct eg_fedcil_sums {
-    eg_mean param, state; /* of generators */
-    double *heads;        /* [n_params]: of the head's rows, by those who have seen the class */
-    double *weights;      /* [classes] */
+    eg_weighted_mean param, state; /* of generators */
+    double *heads;   /* [n_params]: of the head's rows, by those who have seen the class */
+    double *weights; /* [classes] */
 };
 
 void eg_fedcil_record_name(int64_t client, char out[48])

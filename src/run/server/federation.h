@@ -56,8 +56,8 @@ typedef struct eg_federation {
     /* What moves the model along the mean change; NULL: nothing. */
     eg_server_optimizer *optimizer;
     eg_robust *robust_param, *robust_state; /* where server.mean is no plain mean; else NULL: */
-    eg_mean mean_param, mean_state;
-    eg_mean unweighed_param, unweighed_state; /* without the factors that parts have */
+    eg_weighted_mean mean_param, mean_state;
+    eg_weighted_mean unweighed_param, unweighed_state; /* without the factors that parts have */
     bool *lost;      /* [clients selected]: those lost in this round; NULL: none was */
     size_t n_losses; /* of clients, over all rounds */
     char folder_path[512], store[EG_RUN_PATH];

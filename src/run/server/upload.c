@@ -206,8 +206,8 @@ void eg_federation_mean_begin(eg_federation *f)
     eg_mean_reset(&f->unweighed_state);
 }
 
-static eg_status upload_add(const eg_federation *f, eg_mean *param, eg_mean *state,
-                            const eg_bundle *up, double weight)
+static eg_status upload_add(const eg_federation *f, eg_weighted_mean *param,
+                            eg_weighted_mean *state, const eg_bundle *up, double weight)
 {
     EG_TRY(eg_mean_add(param, eg_bundle_find(up, "param", NULL), weight));
     return upload_has_state(f) ? eg_mean_add(state, eg_bundle_find(up, "state", NULL), weight)
