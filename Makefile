@@ -10,14 +10,14 @@ build = mkdir -p build; cmake --preset $(1) >build/$(1).log || { cat build/$(1).
 still = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # A test that was skipped fails here too, unless the machine lacks its instruction set, or whoever
 # runs it may not make networks.
-ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2) \
+ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2) $(3) \
 	--output-junit $(CURDIR)/build/$(1)/tests.xml && \
 	! { grep 'status="notrun"' build/$(1)/tests.xml | grep -vE 'name="([a-z0-9_]*_(avx2|avx512|plain)|mpi_net_slow_test)"'; }
 
 # Freed memory stays poisoned for 16 MB, not 256: what tests touch anew takes the kernel's time.
 quick = ASAN_OPTIONS=quarantine_size_mb=16
 
-.PHONY: help build demo install python deb test test-slow coverage reference bench clean
+.PHONY: help build demo install python deb cross test-arm test test-slow coverage reference bench clean
 .NOTPARALLEL:
 
 help: ## list these words
@@ -38,19 +38,27 @@ install: ## put program, library, documents and experiments under PREFIX, /usr/l
 
 python: ## build the Python package, build/release/python, and run its tests
 	tools/setup build python
-	$(call build,release)
-	$(call ctest,release,fast) -R '^python_'
+	$(call build,release,engram_python)
+	$(call ctest,release,fast,-R '^python_')
 
 deb: ## make a Debian package of program, library and units, in build
 	tools/setup build
 	$(call build,release,installed)
 	tools/deb build/release build
 
+cross: ## build for arm64 on this machine, in build/arm64
+	tools/setup build cross
+	tools/sysroot arm64 build/sysroot-arm64
+	$(call build,arm64)
+
+test-arm: cross ## run the fast tests of the arm64 build under qemu, but for scripts; an hour
+	ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) -L fast -R '_(portable|neon)$$|^(real|portable|rng|sha256|safetensors|bundle|scenario|transform)_test$$' --timeout 3600
+
 reference: ## make the reference of the library from its headers, build/reference
 	tools/reference build/reference
 
 test: ## run every fast test, plain and under sanitizers, and tools/check
-	tools/setup build check chromium mpi python
+	tools/setup build check chromium deb mpi python
 	$(call build,release)
 	$(call build,asan)
 	$(call ctest,release,fast)

@@ -21,6 +21,8 @@ class Build(build_py):
         subprocess.run(["cmake", "--build", made, "--target", "engram_python"], check=True)
         package = Path(self.build_lib) / "engram"
         shutil.copy(made / "python" / "engram" / "_engram.abi3.so", package)
+        if (made / "engram_mpi.so").exists():
+            shutil.copy(made / "engram_mpi.so", package)
         for library in glob.glob(str(made / "libengram.so.*.*")):
             name = re.match(r"(libengram\.so\.\d+\.\d+)", Path(library).name)[1]
             shutil.copy(library, package / name)

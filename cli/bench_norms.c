@@ -17,8 +17,7 @@ static eg_status bench_norms_compile(const bench_job *j, eg_graph *g, eg_plan **
     eg_node *x = eg_input(g, "x", eg_dims(j->batch, n->channels, n->height, n->width));
     eg_node *labels = eg_one_hot(g, eg_input(g, "labels", eg_dims(j->batch)), n->classes);
     eg_node *losses = eg_cross_entropies(g, eg_net_forward(j->net, g, x), labels);
-    /* The net's own table: recording hands out what is in it already. */
-    eg_params *table = (eg_params *)(uintptr_t)eg_net_params(j->net);
+    const eg_params *table = eg_net_params(j->net);
     eg_output(g, "norms", eg_sample_norms(g, losses, table));
     EG_TRY(eg_compile(g, plan));
     EG_TRY(eg_plan_bind(*plan, table, j->value, NULL, j->state));

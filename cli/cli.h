@@ -24,8 +24,9 @@
                "where data sets are (else ENGRAM_DATA, else ~/.local/share/engram)")
 #define CLI_ISA \
     {.name = "--isa", .argument = "NAME", .kind = CLI_IS_TAKEN, .take = cli_take_isa, \
-     .words = "plain|avx2|avx512", \
-     .help = "plain, avx2 or avx512 (the best this machine has)"}
+     .words = "portable|plain|avx2|avx512", \
+     .help = "avx512, avx2, plain, or portable, which has the same bits on\n" \
+             "every kind of machine (the best that this machine has)"}
 // clang-format on
 eg_status cli_take_isa(void *unused, const char *value);
 
@@ -52,6 +53,9 @@ void cli_print_zsh(void);
  * the program is installed. NULL: there is none, and the error text says where was looked. */
 enum { CLI_PATH = 600 };
 const char *cli_find_experiment(const char *word, char room[CLI_PATH]);
+
+/* Prints every experiment there is by name, with the first sentence of its file. */
+void cli_list_experiments(void);
 
 /* The exit code for a run of a file that cannot be resolved, after saying why: 2 if --set or
  * --only (NULL: none) are to blame, 1 if the file is. */

@@ -116,6 +116,8 @@ static void bash_place(void *context, const cli_option *o)
     (void)context;
     if (completion_is_named(o) || o->kind == CLI_IS_JOB || o->kind == CLI_IS_TITLE)
         return;
+    if (o->with)
+        printf("        [[ ' %s ' != *\" ${COMP_WORDS[2]} \"* ]] ||", o->with);
     printf("        kind=%s words+=\"", completion_kind(o));
     completion_values(o);
     printf("\"\n");
@@ -214,7 +216,9 @@ static void zsh_value(const cli_option *o)
 static void zsh_option(void *context, const cli_option *o)
 {
     const eg_verb **jobs_of = context; /* NULL: they are there already */
-    if (o->kind == CLI_IS_TITLE || (o->kind == CLI_IS_JOB && !*jobs_of))
+    /* zsh takes one rest of words for all jobs: that of a single job is not completed. */
+    bool of_one_job = !completion_is_named(o) && o->with && !strchr(o->with, ' ');
+    if (o->kind == CLI_IS_TITLE || (o->kind == CLI_IS_JOB && !*jobs_of) || of_one_job)
         return;
     printf(" \\\n            '");
     if (o->kind == CLI_IS_JOB) {

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { EVAL_MOST_CLASS = 65535 };
 
@@ -65,6 +66,17 @@ static int eval_prepare(eval_call *c, const eg_saved *saved)
     return 0;
 }
 
+/* A class is called by its number, and by its name if that says more. */
+static void eval_print_class(const eg_table *t, int64_t class, double recall, int64_t n)
+{
+    char number[24];
+    const char *name = t->names && class < t->classes ? t->names[class] : "";
+    snprintf(number, sizeof number, "%lld", (long long)class);
+    bool says = *name && strcmp(name, number) != 0;
+    printf("  class %-4s %6.2f %%  of %lld%s%s\n", number, 100 * recall, (long long)n,
+           says ? "  " : "", says ? name : "");
+}
+
 static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table *t,
                        const eg_confusion *all, const eg_confusion *within)
 {
@@ -93,8 +105,7 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
         for (int64_t i = 0; i < all->n; i++)
             n += all->count[k * all->n + i];
         if (eg_confusion_recall(all, k, &value))
-            printf("  class %-4lld %6.2f %%  of %lld\n", (long long)k, 100 * value,
-                   (long long)n);
+            eval_print_class(t, k, value, n);
     }
 }
 

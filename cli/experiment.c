@@ -7,7 +7,9 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char experiment_ending[] = ".yaml";
@@ -72,6 +74,65 @@ const char *cli_find_experiment(const char *word, char room[CLI_PATH])
             word, eg_suggest_words(&near), word, ending,
             *shared ? shared : "the program's folder");
     return NULL;
+}
+
+/* The first sentence of the comment that a file begins with; "": it has none. */
+static void experiment_about(const char *path, char out[CLI_PATH])
+{
+    char line[CLI_PATH];
+    size_t n = 0;
+    FILE *f = fopen(path, "r");
+    out[0] = 0;
+    while (f && n + 2 < CLI_PATH && fgets(line, sizeof line, f) && *line == '#') {
+        const char *text = line + 1 + strspn(line + 1, " ");
+        const char *dot = strstr(text, ". ");
+        size_t length = dot ? (size_t)(dot - text) + 1 : strcspn(text, "\n");
+        bool ends = dot || (length && text[length - 1] == '.');
+        n += (size_t)snprintf(out + n, CLI_PATH - n, "%s%.*s", n ? " " : "", (int)length, text);
+        if (ends)
+            break;
+    }
+    if (f)
+        fclose(f);
+    if (n > 0 && n < CLI_PATH && out[n - 1] == '.')
+        out[n - 1] = 0;
+}
+
+/* Prints those of a folder, and of the folders in it, in the order of names. */
+static void experiment_list_folder(const char *folder, const char *prefix)
+{
+    struct dirent **list;
+    int n = scandir(folder, &list, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char path[CLI_PATH], name[CLI_PATH], about[CLI_PATH];
+        struct stat st;
+        int fits = snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
+        snprintf(name, sizeof name, "%s%s", prefix, list[i]->d_name);
+        bool shown = list[i]->d_name[0] != '.' && strcmp(list[i]->d_name, "scenarios") != 0 &&
+                     fits < CLI_PATH && stat(path, &st) == 0;
+        free(list[i]);
+        if (shown && S_ISDIR(st.st_mode) && !*prefix) {
+            strncat(name, "/", sizeof name - strlen(name) - 1);
+            experiment_list_folder(path, name);
+        } else if (shown && experiment_is_whole(name)) {
+            name[strlen(name) - strlen(experiment_ending)] = 0;
+            experiment_about(path, about);
+            printf("  %-38s %s\n", name, about);
+        }
+    }
+    if (n >= 0)
+        free(list);
+}
+
+void cli_list_experiments(void)
+{
+    char shared[CLI_PATH];
+    experiment_shared_folder(shared);
+    bool here = access("experiments", R_OK) == 0;
+    if (!here && (!*shared || access(shared, R_OK) != 0))
+        printf("  none: there is no folder experiments here, nor %s\n", shared);
+    else
+        experiment_list_folder(here ? "experiments" : shared, "");
 }
 
 static bool experiment_has_label(const eg_experiment_file *f, const char *label)

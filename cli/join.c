@@ -30,10 +30,14 @@ static const cli_option join_rows[] = {
     CLI_TEXT("URL", NULL, join_options, how.url, NULL, .what = "the server's address",
              .needed = true),
     CLI_INT("--client", "K", join_options, how.client, 0, 100000000,
-            "which of the run's clients this is, from 0 on", .needed = true),
-    CLI_FILE("--key", "FILE", join_options, how.key,
-             "its secret word: its line of the server's file, or the whole file",
-             .needed = true),
+            "which of the run's clients this is, from 0 on (what FILE or CODE says)"),
+    CLI_FILE(
+        "--key", "FILE", join_options, how.key,
+        "its secret key (engram key new), or its word: its line of the server's file, or all "
+        "of it",
+        .needed = true),
+    CLI_TEXT("--enrol", "CODE", join_options, how.code,
+             "get in with a code of `engram enrol`; FILE is made if it is missing"),
     CLI_FILE("--ca", "FILE.pem", join_options, how.ca,
              "who vouches for the server (those this system trusts)"),
     CLI_FOLDER("--state", "DIR", join_options, how.state,
@@ -44,6 +48,13 @@ static const cli_option join_rows[] = {
     CLI_TEXT("--allow", "LIST", join_options, how.allow,
              "what may leave this machine beside the model, of vectors,figures,generators "
              "(whatever the method takes; `engram help METHOD` says what); '' is nothing"),
+    CLI_FILE("--members", "FILE", join_options, how.members,
+             "the public keys of all clients, from a hand you trust: a run must then mask its "
+             "sums (`7 ed25519:HEX` per line)"),
+    CLI_FILE("--identity", "FILE", join_options, how.identity,
+             "its secret key, if --key has none (`ed25519-secret:HEX`)", .with = "--members"),
+    CLI_FILE("--model", "FILE", join_options, how.model,
+             "bring the global model when the run is over (`engram get` does so at any time)"),
     CLI_SETTINGS(join_options, settings, "data=npy, data.path=/srv/mine.npz",
                  .with = "--own-data"),
     CLI_ISA,
@@ -75,7 +86,7 @@ static int join_run(int argc, char **argv)
 const eg_verb eg_verb_join = {
     .name = "join",
     .run = join_run,
-    .usage = "URL --client K --key FILE [options]",
+    .usage = "URL --key FILE [--client K | --enrol CODE] [options]",
     .help = "be a device: one client of a run that is served",
     .details = "Ctrl-C leaves after the turn under way; the same command goes on.",
     .options = join_rows,

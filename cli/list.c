@@ -30,6 +30,8 @@ static int list_wrong(const char *what)
         snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", f->family->name);
         eg_suggest_offer(&near, f->family->name);
     }
+    strncat(names, ", experiments", sizeof names - strlen(names) - 1);
+    eg_suggest_offer(&near, "experiments");
     if (what)
         return eg_cli_usage("list", "'%s' is none of %s%s", what, names,
                             eg_suggest_words(&near));
@@ -54,6 +56,10 @@ static const struct {
     {"model", "a network: its name, or {name: NAME, OPTION: VALUE, ...}"},
     {"optimizer", "an optimiser: its name, or {name: NAME, lr: VALUE, OPTION: VALUE, ...}"},
     {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
+    {"seeds", "runs are made with these, 0..4 or [0, 1, 5], where a call says no others"},
+    {"workers", "threads that train clients, where a call does not say --workers"},
+    {"out", "where run folders go, where a call does not say --out"},
+    {"plugins", "shared objects to load, relative to the file: [./mine.so]; they are code"},
     {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},
     {"sweep", "settings with several values, a run for each: {optimizer.lr: [0.1, 0.01]}"},
     {"runs", "the runs, a list of mappings with these keys:"},
@@ -108,6 +114,10 @@ static int list_run(int argc, char **argv)
     int wrong = cli_parse(&eg_verb_list, argc, argv, &call);
     if (wrong)
         return wrong;
+    if (call.family && strcmp(call.family, "experiments") == 0) {
+        cli_list_experiments();
+        return 0;
+    }
     const cli_family *f = call.family ? list_find(call.family) : NULL;
     if (!f)
         return list_wrong(call.family);
@@ -126,7 +136,7 @@ const eg_verb eg_verb_list = {
     .name = "list",
     .run = list_run,
     .usage = "methods|models|generators|data|scenarios|partitioners|metrics|optimisers|ops|\n"
-             "            transports|settings",
+             "            transports|settings|experiments",
     .help = "list what there is",
     .details = "`engram help NAME` explains anything in a list.",
     .options = list_rows,

@@ -86,7 +86,7 @@ static const struct {
     {"ENGRAM_CACHE", "the folder of pre-trained encoders; else ~/.cache/engram"},
     {"ENGRAM_ISA",
      "hides better instruction sets than this one from the program and all that it "
-     "starts: plain, avx2 or avx512"},
+     "starts: portable, plain, avx2 or avx512"},
     {"ENGRAM_PLUGINS", "plugins that every call loads, with colons between"},
     {"NO_COLOR", "if it is not empty, nothing is coloured"},
 };

@@ -207,6 +207,12 @@ static eg_status option_ranges(const cli_option *o, const char *value, cli_range
     }
 }
 
+eg_status cli_ranges_read(const char *text, cli_ranges *out)
+{
+    static const cli_option seeds = {.name = "seeds"};
+    return option_ranges(&seeds, text, out);
+}
+
 void cli_ranges_free(cli_ranges *r)
 {
     free(r->list);
@@ -350,6 +356,15 @@ static bool option_has_jobs(const option_call *c)
     return false;
 }
 
+/* Whether an option, or the job that is done, is one of a row's list "check show". */
+static bool option_goes_with(const option_call *c, const char *list)
+{
+    if (*list != '-')
+        return c->job && option_among(list, c->job, strlen(c->job));
+    size_t i = option_find(c, list, strlen(list));
+    return i != SIZE_MAX && c->given[i];
+}
+
 /* An argument that is given by its place: the first that is not there yet or may be repeated.
  */
 static int option_placed(option_call *c, const char *word)
@@ -359,7 +374,8 @@ static int option_placed(option_call *c, const char *word)
         return option_job(c, word);
     for (size_t i = 0; i < c->n; i++) {
         const cli_option *o = c->rows[i];
-        if (option_is_named(o) || o->kind == CLI_IS_JOB)
+        if (option_is_named(o) || o->kind == CLI_IS_JOB ||
+            (o->with && !option_goes_with(c, o->with)))
             continue;
         if (!c->given[i] || o->kind == CLI_IS_TEXTS)
             return option_take(c, i, word);
@@ -370,15 +386,6 @@ static int option_placed(option_call *c, const char *word)
     return eg_cli_usage(c->verb->name, "one %s at a time: '%s' or '%s'",
                         last->what ? last->what + strcspn(last->what, " ") + 1 : last->name,
                         *(const char **)(void *)(c->self + last->offset), word);
-}
-
-/* Whether an option, or the job that is done, is one of a row's list "check show". */
-static bool option_goes_with(const option_call *c, const char *list)
-{
-    if (*list != '-')
-        return c->job && option_among(list, c->job, strlen(c->job));
-    size_t i = option_find(c, list, strlen(list));
-    return i != SIZE_MAX && c->given[i];
 }
 
 /* What is missing, and what does not go together. */

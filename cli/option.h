@@ -86,6 +86,8 @@ typedef struct cli_ranges {
     size_t n;
 } cli_ranges;
 void cli_ranges_free(cli_ranges *r);
+/* Reads "0..4,7" of seeds. EG_EINVAL */
+eg_status cli_ranges_read(const char *text, cli_ranges *out);
 
 /* Rows. What comes after the field and the bounds is help, and then any other member by name. A
  * field of another type than its row wants does not compile. */

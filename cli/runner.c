@@ -31,6 +31,12 @@ static bool run_show_pretraining(void *context, const eg_pretraining *p)
     return !stop_asked();
 }
 
+static bool run_show_loading(void *context, int64_t done, int64_t all)
+{
+    screen_loading(context, done, all);
+    return !stop_asked();
+}
+
 /* A run's own page; its absence is no reason to call the run failed. */
 static void run_write_page(const char *folder)
 {
@@ -82,7 +88,7 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e,
     how.workers = (int)o->workers, how.out = o->out, how.data_dir = o->data_dir;
     how.transport = o->transport, how.listen = o->listen, how.force = o->force,
     how.sheets = o->sheets;
-    how.progress = run_show, how.moment = run_show_moment,
+    how.progress = run_show, how.moment = run_show_moment, how.loading = run_show_loading,
     how.pretraining = run_show_pretraining, how.say = screen_say;
     how.context = &shown;
     how.cluster = o->beside ? NULL : ranks_cluster();

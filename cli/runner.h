@@ -37,7 +37,9 @@ typedef struct runner_options {
     const char *out, *data_dir, *tensorboard;
     cli_texts settings;
     cli_ranges seeds;
-    bool seeded; /* a seed was given */
+    bool seeded;               /* a seed was given */
+    bool placed;               /* --out was given */
+    const runner_source *says; /* the first file that says how it is carried out; NULL: none */
     bool mpi;
     int64_t workers;
     int64_t jobs;       /* compare's: runs side by side; 0: one after the other */

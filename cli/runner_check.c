@@ -98,12 +98,34 @@ static int check_label(const runner_options *o, runner_source *source, const cha
     return code;
 }
 
-static int check_file(const runner_options *o, runner_source *source, bool *found)
+/* What the file says of seeds, workers and folders, where the call says nothing. Of several
+ * files all must say the same. A server's run has one seed. */
+static int check_says(runner_options *o, const runner_source *source)
 {
-    int code = 0;
+    const eg_file_says *says = eg_experiment_file_says(source->file);
+    if (o->says && memcmp(says, eg_experiment_file_says(o->says->file), sizeof *says) != 0)
+        return eg_cli_usage(o->verb,
+                            "%s and %s differ in what they say of seeds, workers or out: run "
+                            "one file at a time",
+                            o->says->path, source->path);
+    o->says = source;
+    if (*says->out && !o->placed)
+        o->out = says->out;
+    if (says->workers && !o->workers)
+        o->workers = says->workers;
+    if (!*says->seeds || o->seeded || o->listen)
+        return 0;
+    return eg_blame(cli_ranges_read(says->seeds, &o->seeds), "%s: seeds", source->path) == EG_OK
+               ? 0
+               : eg_cli_failed();
+}
+
+static int check_file(runner_options *o, runner_source *source, bool *found)
+{
     const char *label;
     if (eg_experiment_file_open(source->path, &source->file) != EG_OK)
         return eg_cli_failed();
+    int code = check_says(o, source);
     for (size_t i = 0; code == 0 && (label = eg_experiment_file_label(source->file, i)); i++)
         if (check_may_want(o, label))
             code = check_label(o, source, label, found);

@@ -86,9 +86,11 @@ static int run_add_seed(runner_options *o)
 
 int runner_parse(const eg_verb *verb, int argc, char **argv, runner_options *o)
 {
+    const char *usual = o->out;
     int code = cli_parse(verb, argc, argv, o);
     if (code)
         return code;
+    o->placed = o->out != usual;
     if (o->mpi)
         o->transport = "mpi";
     if (o->force && !o->resume && !o->reuse)

@@ -105,12 +105,23 @@ static void screen_accuracy(double accuracy, char out[48])
         snprintf(out, 48, ", accuracy %.1f %%", 100 * accuracy);
 }
 
+/* ", epsilon 2.41", or nothing. */
+static void screen_epsilon(double epsilon, char out[48])
+{
+    *out = 0;
+    if (epsilon > 0)
+        snprintf(out, 48, ", epsilon %.2f", epsilon);
+    else if (epsilon < 0)
+        snprintf(out, 48, ", no privacy (seeded noise)");
+}
+
 /* " 23/200, accuracy 61.2 %, 12 s left", and at the end how long it took. */
 static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
 {
-    char accuracy[48], loss[48] = "";
+    char accuracy[48], loss[48] = "", epsilon[48];
     screen_accuracy(p->accuracy, accuracy);
-    if (!isfinite(p->loss))
+    screen_epsilon(p->epsilon, epsilon);
+    if (!isfinite(p->loss) && !*epsilon) /* with privacy nobody tells it */
         snprintf(loss, sizeof loss, ", loss %s", isnan(p->loss) ? "nan" : "inf");
     char time[48];
     int64_t left = p->n_rounds - p->round;
@@ -118,8 +129,8 @@ static void screen_state(const eg_progress *p, char out[SCREEN_TEXT])
     if (left > 0)
         snprintf(time, sizeof time, "%.0f s left",
                  p->seconds / (double)p->round * (double)left);
-    snprintf(out, SCREEN_TEXT, " %lld/%lld%s%s, %s", (long long)p->round,
-             (long long)p->n_rounds, accuracy, loss, time);
+    snprintf(out, SCREEN_TEXT, " %lld/%lld%s%s%s, %s", (long long)p->round,
+             (long long)p->n_rounds, accuracy, loss, epsilon, time);
 }
 
 /* "er             seed 0  [####......] 23/200, accuracy 61.2 %, 12 s left" on one line: first
@@ -172,13 +183,14 @@ static void screen_draw_progress(screen *s, const eg_progress *p)
 
 static void screen_print_line(const screen *s, const char *unit, const eg_progress *p)
 {
-    char loss[32], accuracy[48] = "";
+    char loss[32], accuracy[48] = "", epsilon[48];
     screen_loss(p->loss, loss);
+    screen_epsilon(p->epsilon, epsilon);
     if (p->evaluated && p->accuracy >= 0)
         snprintf(accuracy, sizeof accuracy, " accuracy %.2f %%", 100 * p->accuracy);
-    printf("%s seed %llu %s %lld/%lld loss %s%s %.1f s\n", s->label,
+    printf("%s seed %llu %s %lld/%lld loss %s%s%s %.1f s\n", s->label,
            (unsigned long long)s->seed, unit, (long long)p->round, (long long)p->n_rounds, loss,
-           accuracy, p->seconds);
+           accuracy, epsilon, p->seconds);
 }
 
 /* Seconds after which a line shows that a run goes on; less than usual in tests. */
@@ -303,6 +315,29 @@ void screen_moment(screen *s, const eg_moment *m)
                (unsigned long long)s->seed, (long long)m->round, (long long)m->n_rounds, step,
                m->seconds);
     s->shown = m->seconds;
+    fflush(stdout);
+}
+
+/* Few files are there at once: what is loaded within a moment needs no sign. */
+void screen_loading(screen *s, int64_t done, int64_t all)
+{
+    char state[SCREEN_TEXT];
+    screen as = {.form = s->form, .label = "data"};
+    double now = eg_seconds(), pause = s->form == SCREEN_LINES ? screen_pause() : 0.1;
+    if (done == 0 || s->loading <= 0)
+        s->loading = now;
+    if (s->form == SCREEN_QUIET || now - s->loading < pause)
+        return;
+    snprintf(state, sizeof state, " %lld of %lld files", (long long)done, (long long)all);
+    if (s->form == SCREEN_JSON) {
+        screen_json_head(s, "loading");
+        printf(",\"done\":%lld,\"of\":%lld}\n", (long long)done, (long long)all);
+    } else if (s->form == SCREEN_BAR) {
+        screen_draw_bar(&as, done, all, state);
+    } else {
+        printf("data%s\n", state);
+    }
+    s->loading = now;
     fflush(stdout);
 }
 

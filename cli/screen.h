@@ -23,6 +23,7 @@ typedef struct screen {
     double since;      /* at the end of the last round */
     int64_t done;      /* rounds */
     double accuracy;   /* the last one measured, if any round is done; below 0: none */
+    double loading;    /* eg_seconds() at the last sign of loading; 0: there was none */
     bool open;         /* the cursor stands behind a bar */
 } screen;
 
@@ -37,6 +38,9 @@ void screen_progress(screen *s, const eg_progress *p);
 
 /* Where a round stands, if it takes long. */
 void screen_moment(screen *s, const eg_moment *m);
+
+/* How many files of the data are loaded. */
+void screen_loading(screen *s, int64_t done, int64_t all);
 
 /* The same of pre-training, which no run's label stands before. */
 void screen_pretraining(screen *s, const eg_pretraining *p);

@@ -5,7 +5,10 @@
 #include "screen.h"
 #include "stop.h"
 
+#include <engram/report.h>
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -67,6 +70,22 @@ static bool serve_fleet(void *context, const eg_fleet_event *e)
     return !stop_asked();
 }
 
+static void serve_desk(void *context, const char *url)
+{
+    const serve_options *o = context;
+    if (o->run.json)
+        printf("{\"event\":\"operator\",\"url\":\"%s\"}\n", url);
+    else
+        printf("the operator's page is at %s\n", url);
+    fflush(stdout);
+}
+
+static bool serve_reload(void *context)
+{
+    (void)context;
+    return stop_take_reload();
+}
+
 static int serve_all(runner_options *o, runner_folders *folders)
 {
     size_t n_runs = 0;
@@ -95,8 +114,10 @@ static const cli_option serve_rows[] = {
     CLI_FILE("--cert", "FILE.pem", serve_options, how.certificate,
              "TLS: the server's certificate; without one only this machine can reach it"),
     CLI_FILE("--cert-key", "FILE.pem", serve_options, how.secret, "the certificate's key"),
-    CLI_FILE("--keys", "FILE", serve_options, how.keys,
-             "a secret word per device (engram-keys.txt); made if it is missing"),
+    CLI_FILE(
+        "--keys", "FILE", serve_options, how.keys,
+        "who devices are (engram-keys.txt), read again on SIGHUP; made with a secret word per "
+        "client if it is missing; engram key and enrol add to it"),
     CLI_INT("--at-least", "N", serve_options, how.at_least, 1, 100000000,
             "devices that must be there, else the run waits (before the first round all, then "
             "server.min_clients)",
@@ -109,8 +130,14 @@ static const cli_option serve_rows[] = {
     CLI_REAL("--deadline", "S", serve_options, how.deadline, 0.1, 1e7,
              "seconds that a device has for an answer (ten times what the others take)",
              .what = "seconds"),
+    CLI_TEXT("--operator", "ADDRESS", serve_options, how.desk,
+             "host:port of a page for the operator, /metrics and /healthz, apart from devices "
+             "(none)"),
     CLI_FILE("--audit", "FILE", serve_options, how.audit,
              "add a line of JSON per decision: who joined, was refused or left out, and why"),
+    CLI_FILE(
+        "--members", "FILE", serve_options, how.members,
+        "the public keys of all clients, for runs with `secure: masked` (those of --keys)"),
     CLI_INT("--memory", "MB", serve_options, how.memory, 1, 1 << 20,
             "answers that wait in memory (256); more wait on disk, in $TMPDIR or /var/tmp",
             .what = "megabytes"),
@@ -131,9 +158,18 @@ static int serve_run(int argc, char **argv)
                                .keys = "engram-keys.txt",
                                .ready = serve_ready,
                                .fleet = serve_fleet,
+                               .reload = serve_reload,
+                               .desk_ready = serve_desk,
                                .context = &o}};
+    char *page = NULL;
+    stop_hear_reload();
     umask(077); /* what devices and the run are is its owner's affair */
-    return runner_verb(&eg_verb_serve, &o.run, argc, argv, serve_all);
+    if (eg_report_desk(&page) != EG_OK)
+        return eg_cli_failed();
+    o.how.page = page;
+    int code = runner_verb(&eg_verb_serve, &o.run, argc, argv, serve_all);
+    free(page);
+    return code;
 }
 
 const eg_verb eg_verb_serve = {

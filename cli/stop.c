@@ -1,4 +1,4 @@
-/* stop.c - waits for SIGINT, SIGTERM and SIGUSR1 in a thread that does nothing else.
+/* stop.c - waits for SIGINT, SIGTERM, SIGUSR1 and SIGHUP in a thread that does nothing else.
  * SPDX-License-Identifier: Apache-2.0
  *
  * No handler is set, since none may run on a thread that computes: oneDNN's generated code uses
@@ -17,6 +17,7 @@
 
 static atomic_bool stop_flag; /* set by the waiting thread alone */
 static atomic_bool stop_deaf;
+static atomic_bool stop_hears_reload, stop_reload;
 static sem_t stop_waits; /* posted once, when the thread has started */
 
 static sigset_t stop_signals(void)
@@ -26,6 +27,8 @@ static sigset_t stop_signals(void)
     sigaddset(&all, SIGINT);
     sigaddset(&all, SIGTERM);
     sigaddset(&all, SIGUSR1);
+    if (atomic_load(&stop_hears_reload))
+        sigaddset(&all, SIGHUP);
     return all;
 }
 
@@ -41,7 +44,9 @@ static void *stop_wait(void *says)
     sigset_t all = stop_signals();
     sem_post(&stop_waits);
     for (int number; sigwait(&all, &number) == 0;) {
-        if (atomic_load(&stop_deaf))
+        if (number == SIGHUP)
+            atomic_store(&stop_reload, true);
+        if (number == SIGHUP || atomic_load(&stop_deaf))
             continue;
         if (atomic_exchange(&stop_flag, true))
             _exit(128 + number); /* checkpoints are whole or absent at any moment */
@@ -78,6 +83,16 @@ eg_status stop_watch(bool says)
         continue;
     watching = true;
     return EG_OK;
+}
+
+void stop_hear_reload(void)
+{
+    atomic_store(&stop_hears_reload, true);
+}
+
+bool stop_take_reload(void)
+{
+    return atomic_exchange(&stop_reload, false);
 }
 
 void stop_ignore(void)

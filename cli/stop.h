@@ -11,6 +11,11 @@
  * the first do nothing. EG_ENOMEM: there is no thread to wait for them. */
 eg_status stop_watch(bool says);
 
+/* To be called before: SIGHUP is a request to read files again. Whether there was one since the
+ * last call of the second. */
+void stop_hear_reload(void);
+bool stop_take_reload(void);
+
 /* The end is near anyway: from here on nothing is said, and nothing ends at once. */
 void stop_ignore(void);
 

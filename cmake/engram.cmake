@@ -1,16 +1,19 @@
 # The library and the program.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg
-                  libmicrohttpd libcurl)
+pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg libwebp
+                  libmicrohttpd libcurl libsodium libutf8proc)
 pkg_check_modules(LAPACK REQUIRED openblas lapacke) # headers alone: io/lapack.c opens it
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS C) # only to tell oneDNN to stay on one thread
+if(EG_DNNL)
+  find_package(OpenMP REQUIRED COMPONENTS C) # only to tell oneDNN to stay on one thread
+  set(EG_DNNL_LIBRARIES OpenMP::OpenMP_C dnnl)
+endif()
 
 add_library(engram STATIC)
 set_target_properties(engram PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(engram PUBLIC include PRIVATE src)
 target_include_directories(engram SYSTEM PRIVATE ${LAPACK_INCLUDE_DIRS})
-target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C dnnl m ${CMAKE_DL_LIBS})
+target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads ${EG_DNNL_LIBRARIES} m ${CMAKE_DL_LIBS})
 
 eg_folder(src/base)
 eg_folder(src/io)
@@ -18,16 +21,21 @@ eg_version_of(engram src/base/version.c)
 
 # The world: what there is to learn from, who sees what when, and how it is judged.
 eg_family(src/world/data src/world/data/list.inc)
+eg_folder(src/world/text)
 eg_folder(src/world/scenario)
 eg_family(src/world/scenario/kind src/world/scenario/kind/list.inc)
 eg_family(src/world/scenario/partition src/world/scenario/partition/list.inc)
 eg_family(src/world/metric src/world/metric/list.inc)
 
 # The engine: networks and how they are trained.
-eg_folder(src/engine/graph)
+if(EG_DNNL)
+  eg_folder(src/engine/graph no_dnnl.c)
+else()
+  eg_folder(src/engine/graph dnnl.c dnnl_calls.cc)
+endif()
 eg_folder(src/engine/conv)
 eg_family(src/engine/op include/engram/op.inc)
-foreach(family optim model generator)
+foreach(family target optim model generator)
   eg_family(src/engine/${family} src/engine/${family}/list.inc)
 endforeach()
 
@@ -35,7 +43,7 @@ eg_family(src/method src/method/list.inc)
 eg_folder(src/method/lib)
 
 # A run, from its file to its folder.
-foreach(folder store log experiment pretrain client server)
+foreach(folder privacy store log experiment pretrain client server)
   eg_folder(src/run/${folder})
 endforeach()
 eg_family(src/run/transport src/run/transport/list.inc)
@@ -45,11 +53,19 @@ foreach(folder runs table chart page export)
   eg_folder(src/report/${folder})
 endforeach()
 
-eg_kernels(plain)
+# The portable kernels add and multiply one after the other, each rounded by itself, on every
+# processor alike; the others may fuse.
+eg_kernels(portable portable off -DEG_PORTABLE)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  eg_kernels(avx2 -mavx2 -mfma)
-  eg_kernels(avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
-             -mprefer-vector-width=512)
+  eg_kernels(portable_avx2 portable off -DEG_PORTABLE -mavx2)
+  if(EG_DNNL)
+    eg_kernels(plain plain fast)
+    eg_kernels(avx2 avx2 fast -mavx2 -mfma)
+    eg_kernels(avx512 avx512 fast -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
+               -mprefer-vector-width=512)
+  endif()
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  eg_kernels(neon neon fast)
 endif()
 
 # The same objects once more, for programs that link at run time. While the first number of the
@@ -61,8 +77,8 @@ set_target_properties(engram_shared PROPERTIES
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_include_directories(engram_shared INTERFACE include)
-target_link_libraries(engram_shared PRIVATE PkgConfig::LIBS Threads::Threads OpenMP::OpenMP_C
-                      dnnl m)
+target_link_libraries(engram_shared PRIVATE PkgConfig::LIBS Threads::Threads
+                      ${EG_DNNL_LIBRARIES} m)
 
 # What `engram new` writes stands in the program, as bytes.
 file(GLOB skeletons CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/skeleton/*)

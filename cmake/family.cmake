@@ -1,8 +1,11 @@
-# Builds every source of a folder that is no test.
+# Builds every source of a folder that is no test, and none of those named after it.
 function(eg_folder folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c
                                       ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+  foreach(other IN LISTS ARGN)
+    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/${other})
+  endforeach()
   target_sources(engram PRIVATE ${sources})
 endfunction()
 
@@ -33,13 +36,14 @@ function(eg_version_of target source)
                ENGRAM_VERSION="${PROJECT_VERSION}")
 endfunction()
 
-# Compiles the vector kernels once for an instruction set.
-function(eg_kernels isa)
+# Compiles the vector kernels once for an instruction set: eg_kernels(COPY SET CONTRACT FLAGS...).
+# Two copies may be of one set. CONTRACT is fast where a product may be fused with a sum, else off.
+function(eg_kernels isa set contract)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engine/simd/*.c)
   add_library(kernels_${isa} OBJECT ${sources})
   set_target_properties(kernels_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(kernels_${isa} PRIVATE src include)
-  target_compile_definitions(kernels_${isa} PRIVATE EG_ISA=${isa})
+  target_compile_definitions(kernels_${isa} PRIVATE EG_ISA=${isa} EG_ISA_NAME=${set})
   set(level -O3)
   if(EG_SANITIZE) # with its checks in them, loops that are unrolled by hand take minutes at -O3;
                   # what AddressSanitizer finds too is not checked a second time at every load
@@ -49,7 +53,7 @@ function(eg_kernels isa)
     list(APPEND level -Wno-unknown-pragmas)
   endif()
   # Without traps and errno a condition may become a blend; no value changes.
-  target_compile_options(kernels_${isa} PRIVATE ${level} -ffp-contract=fast -fno-trapping-math
+  target_compile_options(kernels_${isa} PRIVATE ${level} -ffp-contract=${contract} -fno-trapping-math
                          -fno-math-errno -Wno-psabi ${ARGN})
   target_sources(engram PRIVATE $<TARGET_OBJECTS:kernels_${isa}>)
   set(EG_KERNELS ${EG_KERNELS} $<TARGET_OBJECTS:kernels_${isa}> PARENT_SCOPE)

@@ -7,7 +7,8 @@ if(EG_PYTHON)
     COMMAND ${EG_PYTHON} -c "import sysconfig; print(sysconfig.get_path('include'))"
     OUTPUT_VARIABLE EG_PYTHON_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
-if(EG_PYTHON AND EXISTS ${EG_PYTHON_INCLUDE}/Python.h AND NOT EG_SANITIZE)
+if(EG_PYTHON AND EXISTS ${EG_PYTHON_INCLUDE}/Python.h AND NOT EG_FUZZ AND
+   NOT EG_SANITIZE MATCHES "thread")
   set(made ${PROJECT_BINARY_DIR}/python)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/module/*.c)
   file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/engram/*)
@@ -27,6 +28,9 @@ if(EG_PYTHON AND EXISTS ${EG_PYTHON_INCLUDE}/Python.h AND NOT EG_SANITIZE)
   add_custom_command(TARGET engram_python POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E copy ${modules} ${made}/engram)
   set_property(TARGET engram_python APPEND PROPERTY LINK_DEPENDS ${modules})
+  if(TARGET engram_mpi)
+    add_dependencies(engram_python engram_mpi)
+  endif()
 endif()
 
 # Where Debian's python3 looks for packages below PREFIX; libengram is found from there.

@@ -15,7 +15,7 @@ add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 # them; `make test` has the same kernels and networks sanitized in op_test, layout_test, chain_test,
 # winograd_batched_test, model_test and golden_generator_test, the same methods and transports in
 # fed_test and cluster_threaded_test.
-set(long_sanitized winograd_test winograd_test_avx2 golden_model_test golden_model_test_avx2
+set(long_sanitized portable_test winograd_test winograd_test_avx2 golden_model_test golden_model_test_avx2
                    model_test_avx2 generator_test bits_test pretrain_test mpi_test cli_test
                    pairs_test)
 # The longest first, so that no core waits for one of them at the end. ctest learns this by itself,
@@ -101,15 +101,20 @@ foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()
+foreach(test op_test layout_test golden_ops_test layers_test)
+  eg_test_isa(${test} portable fast)
+endforeach()
 foreach(test plan_test sample_norms_test model_test golden_model_test winograd_test
         golden_generator_test)
   eg_test_isa(${test} avx2 fast)
 endforeach()
 eg_test_isa(golden_model_test plain slow)
+eg_test_isa(golden_model_test portable slow)
+eg_test_isa(golden_generator_test portable slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
 if(EG_SANITIZE) # these test scripts of tools/, and a page's looks, whatever the build
-  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page|reference|package|python)_test.sh$")
+  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page|reference|package)_test.sh$")
 endif()
 foreach(script IN LISTS scripts)
   get_filename_component(name ${script} NAME_WE)

@@ -14,6 +14,7 @@ READ = {
     "bool ": ("bool {n} = eg_py_whole(args, {i}) != 0;", "{n}"),
     "eg_shape ": ("eg_shape {n} = eg_py_shape_at(args, {i});", "{n}"),
     "eg_window ": ("eg_window {n} = eg_py_window(args, {i});", "{n}"),
+    "const eg_region *": ("eg_region {n} = eg_py_region(args, {i});", "&{n}"),
     "const int *": ("int {n}[EG_MAX_RANK]; eg_py_order(args, {i}, {n});", "{n}"),
     "eg_node *const *": ("eg_node *{n}[EG_PY_MAX_PARTS]; int n = eg_py_parts(args, {i}, {n});",
                          "n, {n}"),

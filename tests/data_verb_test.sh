@@ -22,6 +22,8 @@ expect() {
 expect 0 "usage: engram data list" --help
 expect 0 "glyphs         generated" list
 expect 0 "spread       standard deviation" list blobs
+expect 0 "usps 10 1194,1005,731,658,652,556,664,645,542,644 359,264,198,166,200,160,170,147,166,177 0" counts usps
+expect 0 "femnist 62 805263 0 3550" counts
 expect 0 "samples    1000 of 16x1x1 floats, 10 classes" check blobs
 expect 0 "samples    50 of 1x28x28 bytes, 5 classes" check glyphs --set classes=5 \
     --set train=50 --set test=10 --seed 7
@@ -45,8 +47,8 @@ expect 2 "--data-dir needs a value" list --data-dir
 expect 0 "channels   mean 0." check glyphs --set train=50 --set test=10
 expect 2 "there is no data set 'nothing'; there are blobs" show nothing
 expect 1 "/none/x.png" show blobs --out /none/x.png
-expect 2 "one of these is needed: list, check, show"
-expect 2 "'dance' is none of list, check, show" dance
+expect 2 "one of these is needed: list, counts, check, show, import"
+expect 2 "'dance' is none of list, counts, check, show, import" dance
 expect 2 "the name of a data set is missing" check
 expect 2 "--set wants KEY=VALUE, not 'dim'" check blobs --set dim
 expect 2 "blobs: dim: 0 is outside" check blobs --set dim=0
@@ -54,6 +56,23 @@ expect 2 "--seed: '-1' is no seed, a whole number from 0 to 9223372036854775807"
 expect 2 "there is no option '--loud'" check blobs --loud
 expect 2 "one data set at a time: 'blobs' or 'glyphs'" check blobs glyphs
 expect 2 "--out needs a value" show blobs --out
+
+# Own data are imported, and load as what was written.
+printf 'id;size;kind\n1;0.5;"a;b"\n2;1.5;c\n3;0.25;"a;b"\n4;2;c\n' >own.csv
+expect 0 "data: {name: npy, path: own, normalize: true}" import own.csv --out own --set drop=id --set test_every=2
+expect 0 "called     a;b, c" check npy --set path=own
+expect 0 "2 samples of 1x1x1 floats" import own.csv --label 3 --out again --set drop=id --set test_every=2
+expect 1 "own/x_train.npy is there already" import own.csv --out own --set drop=id --set test_every=2
+expect 1 "there is no file or folder 'none.csv'" import none.csv --out x
+expect 2 "the path of own data is missing" import
+expect 2 "--out DIR is missing" import own.csv
+printf 'size,kind\n1,a\nx,a\n' >bad.csv
+expect 1 "bad.csv:3: column 'size' holds 'x', which is no number" import bad.csv --out x
+mkdir -p birds/train/{robin,wren} birds/val/robin
+for bird in train/robin/1 train/robin/2 train/wren/3 val/robin/4; do cp sheet.png "birds/$bird.png"; done
+expect 0 "3x8x8 bytes, 2 classes" import birds --out birds-8 --set height=8 --set width=8
+expect 0 "called     robin, wren" check npy --set path=birds-8
+expect 1 "looked for: $folder/nowhere, $folder/.local/share/engram/nowhere" check folder --set path=nowhere
 
 # The seed decides what is generated, and nothing else does.
 one=$("$engram" data check blobs --seed 1)

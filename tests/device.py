@@ -138,4 +138,5 @@ def main(url, client, key_file, x_file, y_file):
     print(f"the run is over: {turns} turns taken")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

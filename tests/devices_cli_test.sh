@@ -99,7 +99,7 @@ listen=127.0.0.1:0
 
 # Both sides killed, again and again: the server goes on from its last commit, devices from theirs.
 state=c
-longer=(t.yaml --only refed --set scenario.rounds=40)
+longer=(t.yaml --only refed --set scenario.rounds=120)
 "$engram" run "${longer[@]}" --quiet --out long >/dev/null
 serve three "${longer[@]}"
 devices
@@ -161,7 +161,11 @@ serve five t.yaml --only fedavg
 printf '%s 0123456789abcdef0123456789abcdef\n' 0 7 >wrong.txt
 refused "others than its owner can get at the keys" join "$url" --client 0 --key wrong.txt --state e
 chmod 600 wrong.txt
-refused "does not speak TLS" join "https://${url#http://}" --client 0 --key wrong.txt --state e
+# The server may hang up before it has answered; then the device says so, and tries once more.
+code=0
+"$engram" join "https://${url#http://}" --client 0 --key wrong.txt --state e >out.log 2>err.log || code=$?
+[ "$code" = 1 ] && tail -n 1 err.log | grep -qF "does not speak TLS" && [ "$(wc -l <err.log)" -le 2 ] ||
+    fail "https to a port of http: exit $code, $(cat err.log)"
 refused "its key is another" join "$url" --client 0 --key wrong.txt --state e
 refused "its key is another" join "$url" --client 7 --key wrong.txt --state e
 refused "no key of client 2" join "$url" --client 2 --key wrong.txt --state e

@@ -2,7 +2,8 @@
 # The commands in README.md, CONTRIBUTING.md and docs/*.md: those in a block ```sh are run in the
 # order they stand in, each document in a folder that holds the experiments alone, and smaller than
 # written (scale, steps, seconds); those in a block ```sh no-run, and those of results, need hours,
-# devices or machines. Of all kinds every verb and option must be there. $1: build folder.
+# devices or machines. Of all kinds every verb and option must be there. A block ```yaml that begins
+# with "# NAME.yaml" is written as this file. $1: build folder.
 set -euo pipefail
 command -v python3 >/dev/null || exit 77
 build=$(cd "$1" && pwd)
@@ -20,9 +21,13 @@ SMALLER = {"run": " --set scale=0.05", "compare": " --set scale=0.05", "serve": 
            "bench": " --seconds 0.01"}
 
 
-def blocks(text):
+def blocks(text, folder):
     """(the line, whether it is run, the commands) of every block ```sh."""
-    for found in re.finditer(r"^```sh( no-run)?\n(.*?)^```", text, re.M | re.S):
+    for found in re.finditer(r"^```(?:sh( no-run)?|yaml)\n(.*?)^```", text, re.M | re.S):
+        if found[0].startswith("```yaml"):
+            if named := re.match(r"# ([\w.-]+\.yaml)\n", found[2]):
+                (folder / named[1]).write_text(found[2])
+            continue
         lines = re.sub(r"\\\n\s*", "", found[2]).splitlines()
         lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in lines]
         yield text[:found.start()].count("\n") + 2, not found[1], [line for line in lines if line]
@@ -86,7 +91,7 @@ for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs
     (folder / "build").mkdir(parents=True)
     (folder / "experiments").symlink_to(root / "experiments")
     (folder / "build/release").symlink_to(build)
-    for line, is_run, commands in blocks(path.read_text()):
+    for line, is_run, commands in blocks(path.read_text(), folder):
         for command in commands:
             check(f"{name}:{line}", command)
             if is_run and not str(name).startswith("docs/results"):

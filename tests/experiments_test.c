@@ -13,6 +13,8 @@
 #include "io/file.h"
 #include "report/runs/run.h"
 
+#include <stdlib.h>
+
 /* Published figures stand beside metrics that are known. */
 static void check_published(const eg_experiment_file *file)
 {
@@ -182,11 +184,30 @@ static void test_the_documented_file_loads(void **state)
     free(text);
 }
 
+/* The files of weights that experiments name; what they hold is looked at when a run starts. */
+static char data[FILES_PATH];
+
+static int open_data(void **state)
+{
+    (void)state;
+    files_folder(data);
+    files_write(data, "weights/use-lite.safetensors", "", 0);
+    files_write(data, "weights/deit_tiny_patch16_224.safetensors", "", 0);
+    return setenv("ENGRAM_DATA", data, 1);
+}
+
+static int close_data(void **state)
+{
+    (void)state;
+    files_remove(data);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_run_of_every_experiment_loads),
         cmocka_unit_test(test_the_documented_file_loads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_data, close_data);
 }

@@ -112,9 +112,24 @@ static inline void fakes_femnist(const char *folder)
     files_write(folder, "femnist/femnist-leaf-istest-idx1-ubyte", marked, sizeof marked);
 }
 
+/* Texts of two classes, and a vocabulary of few pieces. */
+static inline void fakes_text(const char *folder)
+{
+    static const char vocab[] =
+        "[[\"?\",0],[\"<s>\",0],[\"</s>\",0],[\"a\",0],[\"b\",0],[\"c\",0],"
+        "[\"\xe2\x96\x81\",-3],[\"\xe2\x96\x81the\",-2],[\"cat\",-4],[\"ca\",-3.5],"
+        "[\"t\",-1.5],[\"s\",-1],[\"a\",-9],[\"c\",-9]]";
+    static const char train[] = "b\tthe cat\na\tcats\nb\tthe cats s\na\tthe\n";
+    static const char test[] = "a\tcat\nb\tthe the\n";
+    files_write(folder, "weights/use-lite.vocab.json", vocab, sizeof vocab - 1);
+    files_write(folder, "text/train.tsv", train, sizeof train - 1);
+    files_write(folder, "text/test.tsv", test, sizeof test - 1);
+}
+
 /* Every data set that comes as files. */
 static inline void fakes_write(const char *folder)
 {
+    fakes_text(folder);
     fakes_idx_set(folder, "mnist/", "t10k", 28, 10);
     fakes_idx_set(folder, "fashion-mnist/", "t10k", 28, 10);
     fakes_idx_set(folder, "kmnist/", "t10k", 28, 10);
@@ -133,6 +148,18 @@ static inline void fakes_write(const char *folder)
         snprintf(name, sizeof name, "folder/%s/%02d.png", i % 2 ? "cat" : "dog", i);
         fakes_png(folder, name, 5 + i, 9, (uint8_t)(20 * i));
     }
+    files_write(folder, "boxes/labels.txt", "car\nsign\n", 9);
+    for (int i = 0; i < 12; i++) {
+        char name[64], text[64];
+        snprintf(name, sizeof name, "boxes/town_%d.png", i);
+        fakes_png(folder, name, 12, 20 + i, (uint8_t)(20 * i));
+        snprintf(name, sizeof name, "boxes/town_%d.txt", i);
+        snprintf(text, sizeof text, "%d 0.%d 0.5 0.2 0.3\n", i % 2, i % 6 + 2);
+        files_write(folder, name, text, strlen(text));
+    }
+    static const char rows[] = "a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n2,1,x\n4,3,y\n6,5,x\n"
+                               "8,7,y\n9,9,x\n1,1,y\n";
+    files_write(folder, "csv/data.csv", rows, sizeof rows - 1);
     uint8_t x[6 * 4];
     for (size_t i = 0; i < sizeof x; i++)
         x[i] = (uint8_t)(i * 3);

@@ -39,7 +39,7 @@ static void fill_guide(one_client *o, const eg_json *file)
     assert_ok(eg_alloc(c->n_state, sizeof *state, &state));
     golden_fill_network(eg_net_params(o->net), eg_json_at(eg_json_get(file, "learners"), GUIDE),
                         0, param, state);
-    assert_ok(eg_client_look(c, &(eg_point){param, state}, &(eg_rows){.n = ROWS, .x = c->x},
+    assert_ok(eg_client_look(c, &(eg_weights){param, state}, &(eg_rows){.n = ROWS, .x = c->x},
                              &(eg_look){.logits = eg_plan_input(c->plan, "pfedgrp.guide")}));
     free(param);
     free(state);

@@ -6,7 +6,7 @@
 
 #include "one_client.h"
 
-/* One client, one batch an epoch; features are the hidden layer's. */
+/* One client, one batch per epoch; features are the hidden layer's. */
 #define HIDDEN_NET_TEXT(method, depth, epochs)                                                 \
     "name: t\n"                                                                                \
     "data: {name: blobs, train: 12, test: 6, classes: 3, dim: 4}\n"                            \

@@ -55,6 +55,7 @@ mkdir experiments && touch experiments/mine.yaml elsewhere.yaml
 [ "$(offers engram data ch)" = check ] || failed "jobs"
 [ -z "$(offers engram data gly)" ] || failed "a data set is no job"
 [ "$(offers engram data check gly)" = glyphs ] || failed "arguments after a job"
+[ "$(offers engram data import else)" = elsewhere.yaml ] || failed "files after a job"
 [ "$(offers engram run --set train.ep)" = train.epochs= ] || failed "settings"
 [ "$(offers engram compare --out exp)" = experiments ] || failed "folders"
 [ "$(offers engram list mod)" = models ] || failed "families"

@@ -11,7 +11,7 @@
 #include "method_wishes.h"
 #include "own_folder.h"
 
-/* Two tasks, four clients, two rounds a task on Gaussian blobs. */
+/* Two tasks, four clients, two rounds per task on Gaussian blobs. */
 static const char *const method_runs_text =
     "name: t\n"
     "data: {name: blobs, train: 400, test: 80, classes: 4}\n"
@@ -26,6 +26,8 @@ static const char *const method_runs_text =
     "optimizer: {lr: 0.1, momentum: 0.5}\n"
     "train: {epochs: 2, batch: 16}\n"
     "re_fed: {lr: 0.1}\n"
+    "glfc: {steps: 4, keep: 2, shakes: 2}\n"
+    "af_fcl: {hidden: 8}\n"
     "runs:\n";
 
 /* The same with images. */
@@ -46,8 +48,33 @@ static const char *const method_runs_images =
     "re_fed: {size: 30, epochs: 2}\n"
     "fedcil: {width: 4, steps: 2}\n"
     "dgr: {width: 4}\n"
+    "target: {rounds: 3, batch: 4, steps: 2, warmup: 1, lessons: 2, noise: 4, width: 4}\n"
+    "lander: {rounds: 3, batch: 4, steps: 2, warmup: 1, lessons: 2, noise: 4, width: 4, "
+    "dimensions: 6}\n"
+    "glfc: {steps: 4, keep: 2, shakes: 2}\n"
+    "af_fcl: {hidden: 8}\n"
+    "cfed: {surrogate: glyphs classes=26 first=10 train=40, rows: 12}\n"
+    "mfcl: {batch: 4, steps: 3, noise: 4, width: 4, replay: 5}\n"
     "class_replay: {epochs: 2, settings: width=2 batch=4, trial: 10}\n"
     "pfedgrp: {epochs: 2, settings: width=2 batch=4, trial: 10, server_epochs: 2}\n"
+    "runs:\n";
+
+/* And with a transformer, for methods that record its features. */
+static const char *const method_runs_tokens =
+    "name: t\n"
+    "data: {name: glyphs, train: 80, test: 20, classes: 4, "
+    "size: 8, mean: 0.5, std: 0.5}\n"
+    "model: {name: vit, patch: 4, width: 8, depth: 1, heads: 1}\n"
+    "scenario:\n"
+    "  kind: class-incremental\n"
+    "  clients: 2\n"
+    "  tasks: 2\n"
+    "  rounds: 2\n"
+    "  partition: {kind: iid}\n"
+    "memory: {kind: reservoir, size: 20}\n"
+    "optimizer: {lr: 0.1}\n"
+    "train: {epochs: 1, batch: 8}\n"
+    "re_fed: {size: 30, epochs: 2}\n"
     "runs:\n";
 
 typedef struct method_outcome {
@@ -94,6 +121,8 @@ static inline const char *method_runs_base(const eg_method *m)
 {
     eg_agreement agreed;
     assert_true(method_agrees(m, 0, &agreed));
+    if (m->features)
+        return method_runs_tokens;
     return agreed.all.images ? method_runs_images : method_runs_text;
 }
 
@@ -103,10 +132,17 @@ static inline bool method_runs_exclude(const eg_method *a, const eg_method *b)
     eg_agreement x, y;
     assert_true(method_agrees(a, 0, &x));
     assert_true(method_agrees(b, 0, &y));
-    return (a->server.model_of && b->server.model_of) || (x.all.side && y.all.side) ||
-           (x.all.shares_plain && y.all.shares_plain) || (a->answers && b->answers) ||
-           (x.all.fills && (y.all.fills || y.all.logits)) || (y.all.fills && x.all.logits) ||
-           (x.all.personal && y.all.global) || (x.all.global && y.all.personal);
+    bool trains = x.all.train && y.all.train && strcmp(x.all.train, y.all.train) != 0;
+    bool reads =
+        (a->features && (b->features || y.all.images)) || (b->features && x.all.images);
+    /* Transformers have no gradient norms per sample, which it ranks by. */
+    bool ranks = (a->features && strcmp(b->component.name, "re_fed") == 0) ||
+                 (b->features && strcmp(a->component.name, "re_fed") == 0);
+    return trains || reads || ranks || (a->server.model_of && b->server.model_of) ||
+           (x.all.side && y.all.side) || (x.all.shares_plain && y.all.shares_plain) ||
+           (a->answers && b->answers) || (x.all.fills && (y.all.fills || y.all.logits)) ||
+           (y.all.fills && x.all.logits) || (x.all.personal && y.all.global) ||
+           (x.all.global && y.all.personal);
 }
 
 /* Writes a run of two parts; false: they exclude each other. */
@@ -120,6 +156,8 @@ static inline bool method_runs_pair(const char *base, const eg_method *a, const 
              b->component.name, needs);
     if (method_runs_base(a) == method_runs_images || method_runs_base(b) == method_runs_images)
         base = method_runs_images;
+    if (a->features || b->features)
+        base = method_runs_tokens;
     method_runs_write(base, runs);
     return true;
 }

@@ -22,7 +22,7 @@ fail() {
 version=$(sed -n 's/^project(engram VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 [[ $(dpkg-deb -f "$package" Version) == "$version" ]] || fail "it is of $(dpkg-deb -f "$package" Version)"
 depends=$(dpkg-deb -f "$package" Depends)
-for one in libc6 libdnnl libyaml-0-2 libmicrohttpd; do
+for one in libc6 libdnnl libyaml-0-2 libmicrohttpd libsodium23; do
     [[ $depends == *$one* ]] || fail "it does not depend on $one, but on $depends"
 done
 dpkg-deb --ctrl-tarfile "$package" | tar -xO ./conffiles | grep -q /etc/default/engram-server ||

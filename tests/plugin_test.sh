@@ -43,6 +43,18 @@ engram run both.yaml --plugin built/method/my_method.so --quiet --workers 2 --tr
 hash() { sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' runs/my_method-"$1"-s0-*/summary.json; }
 [ -n "$(hash prox)" ] && [ "$(hash my_method)" = "$(hash prox)" ] || failed "other bits"
 
+echo "# a plugin that the file names is loaded from wherever the run goes on"
+{ echo 'plugins: [../built/method/my_method.so]'; grep -v '^name:' my_method/my_method.yaml; } >my_method/named.yaml
+sed -i '1i name: named\nout: elsewhere\nseeds: [3]' my_method/named.yaml
+engram run my_method/named.yaml --quiet >table
+named=$(echo elsewhere/named-my_method-s3-*)
+[ -f "$named/summary.json" ] || failed "out: and seeds: of the file: $(ls)"
+[ "$(sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' "$named/summary.json")" != "$(hash prox)" ] || failed "seed 3 is seed 0"
+rm "$named/summary.json" && (cd / && "$folder/usr/bin/engram" run --resume "$folder/$named" --quiet >"$folder/table") ||
+    failed "resumed: $(cat table)"
+says 0 "my_method" engram run my_method/named.yaml --seed 4 --out there --quiet
+ls -d there/named-my_method-s4-* >table || failed "--out and --seed come first"
+
 echo "# what goes wrong"
 says 1 "cannot be loaded" engram list methods --plugin nowhere.so
 says 2 "--plugin needs a value" engram list methods --plugin

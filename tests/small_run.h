@@ -1,7 +1,7 @@
 /* small_run.h - a whole run of an experiment written in a test, with the test's own parts.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two tasks, four clients of 50 samples, two rounds a task on Gaussian blobs, unless a test
+ * Two tasks, four clients of 50 samples, two rounds per task on Gaussian blobs, unless a test
  * sets something else. No dropout, no batch norm.
  */
 #ifndef EG_SMALL_RUN_H

@@ -13,10 +13,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A small network of a model for texts, NULL for one for images. */
+static inline const char *training_texts(const char *model)
+{
+    const eg_model *m = eg_model_find(model);
+    if (!m || !m->texts)
+        return NULL;
+    return strcmp(model, "bert") == 0
+               ? "pieces=40 width=16 depth=2 heads=2 hidden=24 positions=40"
+               : "pieces=40 width=16 out=64 heads=2 hidden=24";
+}
+
 /* A model for images of ten classes: in colour for ResNets, of this side unless the model takes
  * powers of two alone. */
 static inline eg_net_spec training_images(const char *model, int64_t side)
 {
+    const char *texts = training_texts(model);
+    if (texts)
+        return (eg_net_spec){.model = model,
+                             .options = texts,
+                             .channels = 1,
+                             .height = 1,
+                             .width = side,
+                             .classes = 10};
+    if (strcmp(model, "tiny_yolo") == 0) /* one cell, whose numbers pass for classes */
+        return (eg_net_spec){.model = model,
+                             .options = "width=1",
+                             .channels = 3,
+                             .height = 32,
+                             .width = 32,
+                             .classes = 10};
     if (strcmp(model, "acgan") == 0)
         side = 16;
     return (eg_net_spec){.model = model,
@@ -65,8 +91,10 @@ static inline void training_fill(eg_plan *plan, const eg_net *net, int64_t batch
     const eg_net_spec *s = eg_net_spec_of(net);
     eg_rng r = eg_rng_at(seed, 0, 0, EG_FOR_TEST);
     float *x = eg_plan_input(plan, "x"), *labels = eg_plan_input(plan, "labels");
+    bool texts = training_texts(s->model) != NULL;
     for (int64_t i = 0; i < batch * s->channels * s->height * s->width; i++)
-        x[i] = (float)eg_rng_normal(&r);
+        x[i] = texts ? (i % s->width < 3 + i / s->width ? (float)eg_rng_below(&r, 40) : -1)
+                     : (float)eg_rng_normal(&r);
     for (int64_t i = 0; i < batch; i++)
         labels[i] = (float)(i % s->classes);
 }

@@ -75,7 +75,7 @@ from golden_formula import (  # noqa: E402
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "golden")
 CLASSES = torch_models.CLASSES
-LIMIT = 100_000  # bytes a file
+LIMIT = 100_000  # bytes per file
 
 # What the C tests allow; --check and the float-to-double gaps have to stay well below.
 LOSS_GAP, TENSOR_GAP = 1e-4, 1e-3
@@ -98,6 +98,7 @@ def runs():
         yield "mlp", name, optimizer, 32, 10
         yield "cnn", name, dict(optimizer, **MILDER.get(name, {})), 32, 10
     yield "cnn-small", "sgd", dict(SGD, lr=0.01), 32, 10
+    yield "vit", "sgd", dict(SGD, lr=0.02), 10, 10
     yield "pfl-cnn", "sgd", dict(SGD, lr=0.02), 10, 10
     for model in ("resnet18-thin", "resnet18"):
         yield model, "sgd", dict(SGD, lr=0.001), 32, 10
@@ -114,19 +115,22 @@ def make_optimizer(o, parameters):
 
 def first_values(model):
     """{name: (t, base, scale)} of every tensor, scale as a float's value."""
-    fan_in, norms = {}, set()
+    fan_in, norms, batch_norms = {}, set(), False
     for name, module in model.named_modules():
         if isinstance(module, (torch.nn.Linear, torch.nn.Conv2d)):
             fan_in[name] = module.weight[0].numel()
-        elif isinstance(module, torch.nn.BatchNorm2d):
+        elif isinstance(module, (torch.nn.BatchNorm2d, torch.nn.LayerNorm)):
             norms.add(name)
+            batch_norms |= isinstance(module, torch.nn.BatchNorm2d)
     values = {}
     for t, (name, _) in enumerate(model.named_parameters()):
-        layer, kind = name.rsplit(".", 1)
-        if layer in norms:
+        layer, _, kind = name.rpartition(".")
+        if not layer:  # a token or positions
+            values[name] = (t, 0.0, 0.5)
+        elif layer in norms:
             values[name] = (t, 1.0 if kind == "weight" else 0.0, float(np.float32(0.1)))
         else:
-            gain = 4 if norms and layer != "fc" else 1
+            gain = 4 if batch_norms and layer != "fc" else 1
             values[name] = (t, 0.0, float(np.float32(gain / math.sqrt(fan_in[layer]))))
     for name, _ in model.named_buffers():
         if not name.endswith("num_batches_tracked"):

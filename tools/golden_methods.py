@@ -1,5 +1,5 @@
 # golden_methods.py - single training steps of methods that replay drawings, and rounds of
-# FedCIL's server, for tests/golden/fedcil-8.json and pfedgrp-8.json.
+# FedCIL's server, for tests/golden/fedcil-8.json, pfedgrp-8.json, target-8.json and others.
 # SPDX-License-Identifier: Apache-2.0
 #
 # The steps are described in golden_generators.py; the networks are those of torch_methods.py. Two
@@ -18,6 +18,7 @@ import torch
 
 import golden_generators
 import scenario_base
+import torch_methods
 from golden_formula import digits, entries, relative, short, stream
 from golden_generators import CLASSES, GRAD_GAP, LOSS_GAP, first_values
 
@@ -53,7 +54,47 @@ def pfedgrp_inputs(batch, shape):
             "without drawn rows": {**given, "drawn": ((batch,), -1, 0, 0, 0)}}
 
 
+def data_free_inputs(kind):
+    """A drawing is learned from noise; a client has 8 rows, and 6 drawn ones beside them."""
+    past, features, anchors, drawn = torch_methods.DataFree.DRAWN, 128, 12, 6
+
+    def inputs(batch, shape):
+        drawing = {"noise": ((batch, torch_methods.DataFree.NOISE), 1000, 0, 1.7, 0)}
+        client = {"x": ((batch, *shape), 1010, 0, 1, 0), "labels": ((batch,), 1011, 0, 0, CLASSES),
+                  f"{kind}.x": ((drawn, *shape), 1012, 0, 1, 0)}
+        if kind == "mfcl":
+            client |= {"mfcl.targets": ((batch + drawn,), 1013, 0, 0, CLASSES),
+                       "mfcl.head": ((CLASSES, features), 1014, 0, 0.1, 0),
+                       "mfcl.batch": ((batch, features), 1015, 0.5, 0.5, 0),
+                       "mfcl.drawn": ((drawn, features), 1016, 0.5, 0.5, 0)}
+        else:
+            drawing["labels"] = ((batch,), 1001, 0, 0, past)
+            client[f"{kind}.told"] = ((drawn, CLASSES), 1017, 0, 2, 0)
+        if kind == "lander":
+            drawing["anchors"] = ((batch, anchors), 1002, 0, 1.7, 0)
+            client |= {"lander.anchors": ((batch, anchors), 1018, 0, 1.7, 0),
+                       "lander.side": ((drawn, anchors), 1019, 0, 1, 0)}
+        return {"drawing": drawing, "client": client}
+    return inputs
+
+
+def glfc_inputs(batch, shape):
+    return {"balanced": {"x": ((batch, *shape), 1000, 0, 1, 0), "labels": ((batch,), 1001, 0, 0, CLASSES),
+                         "glfc.old": ((batch, 1), 1002, 0, 0, 2),
+                         "glfc.told": ((batch, CLASSES), 1003, 0.5, 0.5, 0)}}
+
+
+SYNTHESIS = {"statistics": 10, "sure": 0.5, "contrast": 1}
+OF_DATA_FREE = {"drawing": 0, "client": 1}
+
 CASES = {
+    "target-8": ("target", {**SYNTHESIS, "distil": 25}, 8, (3, 8, 8), data_free_inputs("target"),
+                 OF_DATA_FREE),
+    "lander-8": ("lander", {**SYNTHESIS, "anchor": 5, "bound": 0.015, "new": 0.2, "old": 0.4, "anchors": 12},
+                 8, (3, 8, 8), data_free_inputs("lander"), OF_DATA_FREE),
+    "mfcl-8": ("mfcl", {"white": True, "sharpness": 2, "even": 3, "statistics": 0.5, "smooth": 2,
+                        "head": 1, "distil": 0.1}, 8, (3, 8, 8), data_free_inputs("mfcl"), OF_DATA_FREE),
+    "glfc-8": ("glfc", {}, 8, (1, 8, 8), glfc_inputs, {"balanced": 0}),
     "fedcil-8": ("fedcil", {"width": 8}, 8, (1, 8, 8), fedcil_inputs,
                  dict.fromkeys(fedcil_inputs(8, (1, 8, 8)), 1) | {"lesson": 0}),
     "pfedgrp-8": ("pfedgrp", {"pull": 0.3}, 8, (1, 8, 8), pfedgrp_inputs,
@@ -201,7 +242,7 @@ def record_round(uploads, server, exact):
 
 def record(case):
     content = golden_generators.record_steps(case)
-    if case[0] == "pfedgrp":
+    if case[0] != "fedcil":
         return content
     server, exact = (Server(case, dtype) for dtype in (torch.float32, torch.float64))
     options = "".join(f" {k}={v}" for k, v in {**case[1], **ADAM}.items())

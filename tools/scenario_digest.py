@@ -2,7 +2,8 @@
 """Digests of scenario files, computed a second time.
 
 Written from docs/scenario-rules.md and engram/rng.h alone, sharing no code with the library, so that
-an error in one of the two shows as a difference.
+an error in one of the two shows as a difference. Published label counts are asked of the program ENGRAM,
+build/release/engram unless set.
 
   scenario_digest.py FILE...                    prints "digest name" for each file
   scenario_digest.py --pins PINS FILE...        compares with a list of such lines
@@ -37,7 +38,8 @@ class Scenario:
         self.kind = self.o["kind"].replace("-", "_")
         part = self.o.get("partition")
         defaults = {"domain_rotation": "shards", "domain_permutation": "shards",
-                    "async_schedule": "power_law", "realtime": "types"}
+                    "async_schedule": "power_law", "realtime": "types",
+                    "stream": "timeline"}
         self.p = part if isinstance(part, dict) else {}
         name = part if isinstance(part, str) else self.p.get("kind")
         self.split_name = (name or defaults.get(self.kind, "dirichlet")).replace("-", "_")
@@ -63,7 +65,7 @@ class Scenario:
             self.tasks = [self.warped_task(t) for t in range(n)]
             self.shared_split = self.o.get("resplit") != "true"
             return
-        if self.kind == "domain_sources":
+        if self.kind in ("domain_sources", "stream"):
             self.tasks = [[i, "none", 0.0, (0, 0), list(range(s.classes))]
                           for i, s in enumerate(self.sources)]
             return
@@ -131,7 +133,8 @@ class Scenario:
             return
         for c, mine in enumerate(self.lists):
             for t, ids in enumerate(mine):
-                self.rng(c, t, PARTITION).shuffle(ids)
+                if self.split_name != "timeline":
+                    self.rng(c, t, PARTITION).shuffle(ids)
         if self.validation > 0:
             self.hold_out()
 
@@ -166,6 +169,12 @@ class Scenario:
         for t in range(self.n_split):
             ids, who = sum(self.class_lists(t), []), self.workers(t)
             self.rng(NOBODY, t, PARTITION).shuffle(ids)
+            for j, c in enumerate(who):
+                self.lists[c][t] += ids[run(len(who), len(ids), j)]
+
+    def split_timeline(self):
+        for t in range(self.n_split):
+            ids, who = sorted(sum(self.class_lists(t), [])), self.workers(t)
             for j, c in enumerate(who):
                 self.lists[c][t] += ids[run(len(who), len(ids), j)]
 
@@ -351,7 +360,7 @@ class Scenario:
     def make_stages(self):
         self.stages = [[] for _ in range(self.n_clients)]
         self.clock, self.per_task = "round", 0
-        if self.kind in ("async_count", "async_schedule", "realtime"):
+        if self.kind in ("async_count", "async_schedule", "realtime", "stream"):
             getattr(self, "stages_" + self.kind)()
             return
         rounds = self.integer("rounds", 150 if self.kind == "domain_sources" else 20)
@@ -361,8 +370,13 @@ class Scenario:
                 t = self.order[c][slot]
                 self.stages[c].append([slot * rounds, (slot + 1) * rounds, [(t, self.part(c, t))], 0])
 
+    def stages_stream(self):
+        self.stages_takes(self.integer("take", 20), self.integer("rounds", 1))
+
     def stages_async_count(self):
-        take, rounds = self.integer("take", 500), self.integer("rounds", 20)
+        self.stages_takes(self.integer("take", 500), self.integer("rounds", 20))
+
+    def stages_takes(self, take, rounds):
         self.clock = "used"
         for c in range(self.n_clients):
             stream = [(t, x) for t in self.order[c] for x in self.part(c, t)]
@@ -447,6 +461,9 @@ class Scenario:
             here = [c for c in range(self.n_clients) if self.present(c, r)]
             wanted = self.wanted(len(here)) if here else 0
             stream, chosen = self.rng(NOBODY, r, SELECT), []
+            if self.o.get("selection") == "poisson":
+                drawn = [c for c in here if stream.unit() < float(self.o.get("participation", 1))]
+                here, wanted = drawn, len(drawn)
             for i in range(len(here)):
                 if len(chosen) == wanted:
                     break
@@ -478,7 +495,7 @@ class Scenario:
         announced = common or self.kind == "async_schedule"
         flags = 3 if announced and self.o.get("announce") != "false" else 0
         flags |= 4 if common else 0
-        flags |= 8 if not self.kind.startswith("domain") else 0
+        flags |= 8 if not self.kind.startswith(("domain", "stream")) else 0
         return flags | (16 if self.kind == "task_incremental" else 0)
 
     def text(self):

@@ -3,6 +3,7 @@
 #
 # Used by golden.py (values) and peer_torch.py (speed). build(name) gives a model in training
 # mode; the parameter counts are checked against the ones engram's own models assert.
+import torch
 import torch.nn.functional as F
 from torch import nn
 
@@ -119,6 +120,62 @@ class ResNet18(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+class ViTBlock(nn.Module):
+    """A block with its norms in front; timm's names."""
+
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.heads = heads
+        self.norm1 = nn.LayerNorm(width, eps=1e-6)
+        self.attn = nn.ModuleDict({"qkv": nn.Linear(width, 3 * width),
+                                   "proj": nn.Linear(width, width)})
+        self.norm2 = nn.LayerNorm(width, eps=1e-6)
+        self.mlp = nn.ModuleDict({"fc1": nn.Linear(width, hidden),
+                                  "fc2": nn.Linear(hidden, width)})
+
+    def attention(self, x, prefix=None):
+        n, t, w = x.shape
+        qkv = self.attn["qkv"](x).reshape(n, t, 3, self.heads, w // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        if prefix is not None:  # [n, tokens, 2 w]
+            more = prefix.reshape(n, -1, 2, self.heads, w // self.heads).permute(2, 0, 3, 1, 4)
+            k, v = torch.cat((more[0], k), 2), torch.cat((more[1], v), 2)
+        a = (q @ k.transpose(-2, -1) / (w // self.heads) ** 0.5).softmax(-1)
+        return self.attn["proj"]((a @ v).transpose(1, 2).reshape(n, t, w))
+
+    def forward(self, x, prefix=None):
+        x = x + self.attention(self.norm1(x), prefix)
+        return x + self.mlp["fc2"](F.gelu(self.mlp["fc1"](self.norm2(x))))
+
+
+class ViT(nn.Module):
+    """A vision transformer; its features are the class token's. Smaller images are scaled."""
+
+    def __init__(self, size, patch, width, depth, heads, hidden, classes, channels=3):
+        super().__init__()
+        self.size = size
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
+        self.pos_embed = nn.Parameter(torch.zeros(1, (size // patch) ** 2 + 1, width))
+        self.patch_embed = nn.ModuleDict({"proj": nn.Conv2d(channels, width, patch, patch)})
+        self.blocks = nn.ModuleList(ViTBlock(width, heads, hidden) for _ in range(depth))
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.head = nn.Linear(width, classes)
+
+    def tokens(self, x):
+        if x.shape[-1] != self.size:
+            x = F.interpolate(x, (self.size, self.size), mode="bicubic", align_corners=False)
+        x = self.patch_embed["proj"](x).flatten(2).transpose(1, 2)
+        return torch.cat((self.cls_token.expand(len(x), -1, -1), x), 1) + self.pos_embed
+
+    def encode(self, t):
+        for block in self.blocks:
+            t = block(t)
+        return self.norm(t)
+
+    def forward(self, x):
+        return self.head(self.encode(self.tokens(x))[:, 0])
+
+
 # name: (constructor, shape of one sample, trained values)
 MODELS = {
     "mlp": (Mlp, (784,), 89610),
@@ -128,12 +185,18 @@ MODELS = {
     "pfl-cnn": (PflCnn, (3, 32, 32), 1626442),
     "resnet18": (lambda: ResNet18((64, 128, 256, 512)), (3, 32, 32), 11173962),
     "resnet18-thin": (lambda: ResNet18((16, 32, 64, 128)), (3, 32, 32), 701466),
+    "vit": (lambda: ViT(24, 4, 40, 2, 2, 60, 10), (3, 16, 16), 27210),
+    "vit-tiny-32": (lambda: ViT(32, 4, 192, 9, 3, 384, 10), (3, 32, 32), 2697610),
+    "deit-tiny": (lambda: ViT(224, 16, 192, 12, 3, 768, 1000), (3, 224, 224), 5717416),
     "resnet18-thin-1": (lambda: ResNet18((16, 32, 64, 128), 1), (1, 28, 28), 701178),
 }
 CLASSES = 10
 
 # What engram calls a network that has no name of its own there: model and options.
 AS_LAYERS = {
+    "vit": ("vit", "patch=4 width=40 depth=2 heads=2 ratio=1.5 size=24"),
+    "vit-tiny-32": ("vit", "preset=vit-tiny-32"),
+    "deit-tiny": ("vit", "preset=deit-tiny"),
     "pfl-cnn": ("layers", "layers=[conv 32 k3, relu, conv 64 k3, relu, pool 2, dropout 0.25, "
                           "flatten, linear 128, relu, dropout 0.5]"),
 }

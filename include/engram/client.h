@@ -19,6 +19,7 @@
 #include <engram/opt.h>
 #include <engram/program.h>
 #include <engram/scenario.h>
+#include <engram/target.h>
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -61,6 +62,7 @@ typedef struct eg_client {
     uint64_t seed, step; /* step counts the client's batches of this round */
     const eg_scenario *scenario;
     const eg_train_opts *train;
+    const eg_aim *aim;  /* what outputs are held to */
     eg_view view;       /* what it has this round */
     bool has_trained;   /* it took part before */
     bool told_boundary; /* a task begins for it and the scenario announces that */
@@ -80,12 +82,12 @@ typedef struct eg_client {
                                replayed */
     int64_t n_drawn;
     float *x;            /* [batch, c, h, w], as fed to the network */
-    float *labels;       /* [batch] */
+    float *labels;       /* [batch, aim->width]: their targets; of classes [batch] */
     eg_plan *plan;       /* of this batch: where a loss hook's inputs are */
     const float *logits; /* [batch, n_classes], from the grad hook on: before this step */
-    int64_t n_classes;   /* outputs of the head: eg_train_fan of each class */
+    int64_t n_classes;   /* outputs of the head; of classes: eg_train_fan of each */
     eg_node *features;   /* [batch, d] of the batch, while a loss hook records */
-    eg_node *plain;      /* its mean cross entropy without any part's terms, likewise */
+    eg_node *plain;      /* its mean loss without any part's terms, likewise */
 
     eg_memory *memory; /* NULL unless the experiment declares one */
     double loss;       /* sum over batches of the mean loss; n_batches of them */
@@ -94,6 +96,7 @@ typedef struct eg_client {
 
     size_t part;       /* whose hook runs now: the core's */
     eg_worker *worker; /* who carries out the turn */
+    bool hides;        /* of its answers the server learns the sum alone */
 } eg_client;
 
 /* Whether there is such a training sample, for parts that keep samples by their numbers. */
@@ -117,7 +120,7 @@ eg_status eg_client_add_rows(eg_client *c, const float *x, const float *labels, 
 void eg_client_past_classes(const eg_client *c, uint8_t *marks);
 
 /* The rows of n training samples as the network is fed them, upright and without random crops
- * and flips: x [n, c, h, w], labels [n]. */
+ * and flips: x [n, c, h, w], labels [n, aim->width]. */
 void eg_client_feed(eg_client *c, const eg_sample *samples, int64_t n, float *x, float *labels);
 /* The same as a batch has them: with random crops, flips and cutouts by rng, eg_train_fan rows
  * for each. */
@@ -136,13 +139,16 @@ eg_node *eg_client_outputs_of(eg_client *c, eg_graph *g, eg_node *features);
  * excludes are masked, and all are divided by train.temperature. */
 eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits);
 
+/* The mean loss of such outputs with the rows' targets, as of the batch's own. */
+eg_node *eg_client_loss(eg_client *c, eg_graph *g, eg_node *outputs, eg_node *targets);
+
 /* Rows that the part's setup asked for (wishes.replays[i]) and that stand apart from the batch:
  * inputs that the core fills before each batch. n is 0 while the memory is empty; labels and
  * logits are NULL unless they were asked for. */
 typedef struct eg_replayed {
     int64_t n;
     eg_node *x;      /* [n, c, h, w] */
-    eg_node *labels; /* [n] */
+    eg_node *labels; /* the targets: eg_aim_shape */
     eg_node *logits; /* [n, n_classes]: the outputs they were stored with */
 } eg_replayed;
 eg_replayed eg_client_replayed(eg_client *c, eg_graph *g, size_t i);

@@ -22,6 +22,7 @@
 #define EG_ENGRAM_H
 
 #include <engram/base.h>
+#include <engram/box.h>
 #include <engram/cluster.h>
 #include <engram/component.h>
 #include <engram/data.h>
@@ -31,6 +32,8 @@
 #include <engram/gallery.h>
 #include <engram/generator.h>
 #include <engram/graph.h>
+#include <engram/join.h>
+#include <engram/keys.h>
 #include <engram/layers.h>
 #include <engram/learner.h>
 #include <engram/log.h>
@@ -44,7 +47,9 @@
 #include <engram/optim.h>
 #include <engram/params.h>
 #include <engram/plugin.h>
+#include <engram/predict.h>
 #include <engram/pretrain.h>
+#include <engram/privacy.h>
 #include <engram/program.h>
 #include <engram/report.h>
 #include <engram/rng.h>
@@ -52,6 +57,7 @@
 #include <engram/saved.h>
 #include <engram/scenario.h>
 #include <engram/suggest.h>
+#include <engram/target.h>
 #include <engram/trainer.h>
 #include <engram/transform.h>
 #include <engram/transport.h>

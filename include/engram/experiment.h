@@ -28,11 +28,11 @@ typedef struct eg_published {
     const char *name;   /* of the runs' experiment; NULL: of any */
 } eg_published;
 
-/* Reads a file once and checks its list of runs; the settings are checked when a run is
- * resolved. Whatever is wrong is one sentence with file, line and column. EG_ENOENT: there is
- * no such file, or it has no `runs:`, so it describes no experiment. */
+/* Reads a file once, loads the plugins it names, and checks its list of runs; the settings are
+ * checked when a run is resolved. Whatever is wrong is one sentence with file, line and column.
+ * EG_ENOENT: there is no such file, or it has no `runs:`, so it describes no experiment. */
 eg_status eg_experiment_file_open(const char *path, eg_experiment_file **out);
-/* The same from a text; name stands in its place in messages. */
+/* The same from a text, but plugins are not loaded; name stands in its place in messages. */
 eg_status eg_experiment_parse(const char *name, const char *text, eg_experiment_file **out);
 void eg_experiment_file_free(eg_experiment_file *f); /* NULL is fine */
 
@@ -42,6 +42,16 @@ void eg_experiment_file_free(eg_experiment_file *f); /* NULL is fine */
 const char *eg_experiment_file_name(const eg_experiment_file *f);
 const char *eg_experiment_file_label(const eg_experiment_file *f, size_t i);
 const eg_published *eg_experiment_file_published(const eg_experiment_file *f, size_t *n);
+
+/* How a file says that its runs are carried out, if a call does not say otherwise: texts are ""
+ * and workers 0 where it says nothing. No result depends on it. */
+enum { EG_SAYS_SIZE = 512, EG_MOST_WORKERS = 64 };
+typedef struct eg_file_says {
+    char seeds[EG_SAYS_SIZE]; /* "0..4" */
+    char out[EG_SAYS_SIZE];   /* where run folders go */
+    int64_t workers;
+} eg_file_says;
+const eg_file_says *eg_experiment_file_says(const eg_experiment_file *f);
 
 /* Runs, resolved: a label (NULL: the first), then n overrides "key=value". A setting with
  * several values, "optimizer.lr=0.1,0.01" or `sweep:` in the file, makes a run for each,

@@ -21,8 +21,10 @@ typedef struct eg_progress {
     int64_t round, n_rounds; /* rounds done */
     double loss;             /* mean training loss of the round */
     double accuracy;         /* mean over the tasks learned so far; -1: not measured yet */
-    double seconds;          /* since the start */
-    bool evaluated;          /* accuracy is of this round */
+    double epsilon; /* of differential privacy, spent so far; 0: there is none; below 0:
+                       its noise is the seed's, so that there is no privacy */
+    double seconds; /* since the start */
+    bool evaluated; /* accuracy is of this round */
 } eg_progress;
 
 typedef enum eg_at { EG_AT_CLIENTS, EG_AT_SERVER, EG_AT_TESTS } eg_at;
@@ -57,6 +59,8 @@ typedef struct eg_run_how {
     /* As those of eg_pretrain_how, before the first round. */
     bool (*pretraining)(void *context, const eg_pretraining *p);
     void (*say)(void *context, const char *sentence);
+    /* While data of many files are loaded; false: no further. */
+    bool (*loading)(void *context, int64_t done, int64_t all);
     void *context;
 } eg_run_how;
 

@@ -50,6 +50,13 @@ eg_node *eg_constant(eg_graph *g, eg_shape shape, double value);
 eg_node *eg_param(eg_graph *g, eg_params *p, const char *name, eg_shape shape, eg_init init);
 eg_node *eg_state(eg_graph *g, eg_params *p, const char *name, eg_shape shape, eg_init init);
 
+/* Until it is taken away (NULL), adapt is given every trained tensor that eg_param hands out,
+ * and returns what stands in its place: w itself, or something of the same shape made with it
+ * and with tensors of its own. */
+typedef eg_node *(*eg_adapter)(void *context, eg_graph *g, eg_params *p, const char *name,
+                               eg_node *w);
+void eg_graph_adapt(eg_graph *g, eg_adapter adapt, void *context);
+
 eg_shape eg_node_shape(const eg_node *x);
 
 /* Records d(sum of y) / d(wrt[i]) into out[i] for n nodes. Gradients are graph: they can be
@@ -61,12 +68,12 @@ void eg_output(eg_graph *g, const char *name, eg_node *x);
 
 /* Records the gradient of loss for every trained tensor of p that the graph uses; a run writes
  * them into the flat gradient array bound for p (zeros for what loss does not touch). */
-void eg_backward(eg_graph *g, eg_node *loss, eg_params *p);
+void eg_backward(eg_graph *g, eg_node *loss, const eg_params *p);
 
 /* Squared norms of every sample's own gradient over all trained tensors of p: [n] for losses
  * [n], each row depending on its own sample only (record the network in eval form). A tensor
  * used twice, or by an op that mixes samples, is an error. */
-eg_node *eg_sample_norms(eg_graph *g, eg_node *losses, eg_params *p);
+eg_node *eg_sample_norms(eg_graph *g, eg_node *losses, const eg_params *p);
 
 /* Compiles all outputs and gradients of g. The plan keeps pointers into g: free the plan first.
  */
@@ -108,9 +115,10 @@ void eg_plan_set_timing(eg_plan *p, bool on); /* resets the seconds */
 double eg_plan_flops(const eg_plan *p);
 size_t eg_plan_bytes(const eg_plan *p); /* the arena */
 
-/* Instruction sets: "plain", "avx2", "avx512". The best one is taken unless a lower one is
- * chosen here, before anything is compiled; EG_ENOTSUP when the machine lacks it, or the
- * environment's ENGRAM_ISA, the best one that may be seen, hides it. */
+/* Instruction sets: "avx512", "avx2", "plain", or "neon", and "portable", whose results have
+ * the same bits on every kind of machine. The best one is taken unless a lower one is chosen
+ * here, before anything is compiled; EG_ENOTSUP when the machine lacks it, or the environment's
+ * ENGRAM_ISA, the best one that may be seen, hides it. */
 eg_status eg_isa_set(const char *name);
 const char *eg_isa_name(void);
 

@@ -48,6 +48,10 @@ typedef struct eg_linear_layer_spec {
 eg_node *eg_linear_layer_of(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                             const eg_linear_layer_spec *spec);
 
+/* The tensors of such a layer alone; *b is NULL without a bias. */
+void eg_linear_params(eg_graph *g, eg_params *p, const char *name, int64_t in,
+                      const eg_linear_layer_spec *spec, eg_node **w, eg_node **b);
+
 /* A square convolution. */
 typedef struct eg_conv_layer_spec {
     int64_t out, kernel, stride, padding;
@@ -74,6 +78,26 @@ eg_node *eg_instance_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_
 /* Group norm, eps 1e-5; groups divide the channels. */
 eg_node *eg_group_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                              int64_t groups);
+
+/* Layer norm over the last axis. */
+eg_node *eg_layer_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                             double eps);
+
+/* A linear layer on each token: x [n, t, in] -> [n, t, out]. */
+eg_node *eg_token_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                        const eg_linear_layer_spec *spec);
+
+/* A block of a transformer with its norms in front, as timm names it ("norm1", "attn.qkv",
+ * "attn.proj", "norm2", "mlp.fc1", "mlp.fc2"): x + attention(norm x), then x + mlp(norm x). */
+typedef struct eg_block_spec {
+    int64_t heads, hidden;
+    double eps;
+    eg_node *lengths; /* [n]: the tokens that count; NULL: all */
+    eg_node *prefix;  /* [n, tokens, 2 w]: keys and values that are read too; NULL: none */
+    const eg_layer_init *init;
+} eg_block_spec;
+eg_node *eg_transformer_block(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                              const eg_block_spec *spec);
 
 /* [n, ...] -> [n, everything else]. */
 eg_node *eg_flatten(eg_graph *g, eg_node *x);

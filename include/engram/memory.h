@@ -22,10 +22,14 @@ typedef enum eg_memory_kind {
 
 typedef struct eg_memory eg_memory;
 
-/* An empty memory for `size` rows of `sample` floats. With n_logits a row also keeps that many
- * outputs: those the network had for it when it was stored. */
-eg_status eg_memory_new(eg_memory_kind kind, int64_t size, size_t sample, size_t n_logits,
-                        eg_memory **out);
+/* What a row is in floats: the sample, its target, and the outputs that the network had for it
+ * when it was stored (0: none are kept). */
+typedef struct eg_memory_row {
+    size_t sample, target, logits;
+} eg_memory_row;
+
+/* An empty memory for `size` rows. */
+eg_status eg_memory_new(eg_memory_kind kind, int64_t size, eg_memory_row row, eg_memory **out);
 void eg_memory_free(eg_memory *m); /* NULL is fine */
 
 /* Rows of a memory, or on their way in or out of it. */
@@ -33,7 +37,7 @@ typedef struct eg_memory_rows {
     int64_t n, seen; /* rows here; of a memory's own: rows ever offered */
     size_t sample;
     float *x;      /* [n, sample] */
-    float *labels; /* [n]; NULL: not wanted, in a draw */
+    float *labels; /* [n, target]: the targets; NULL: not wanted, in a draw */
     float *logits; /* [n, n_logits]; NULL if none are kept or wanted */
 } eg_memory_rows;
 
@@ -57,9 +61,10 @@ eg_status eg_memory_set(eg_memory *m, const eg_memory_rows *rows);
  * The best first, so that fewer are a beginning of more. features [n, d], picked [m]. */
 eg_status eg_herd(const float *features, int64_t n, int64_t d, int64_t m, int64_t *picked);
 
-/* Makes it a memory of exemplars, in groups of one label each: those it has, and for each label
- * of the rows given a new one. Each keeps floor(size / groups) rows: an old group its first, a
- * new one those that are herded by features [rows->n, d], best first. */
+/* Of a memory whose targets are classes: makes it one of exemplars, in groups of one label
+ * each: those it has, and for each label of the rows given a new one. Each keeps floor(size /
+ * groups) rows: an old group its first, a new one those that are herded by features [rows->n,
+ * d], best first. */
 eg_status eg_memory_herd(eg_memory *m, const eg_memory_rows *rows, const float *features,
                          int64_t d);
 

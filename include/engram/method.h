@@ -20,6 +20,8 @@
 #ifndef EG_METHOD_H
 #define EG_METHOD_H
 
+/* size: one contract, whose hooks are read together. */
+
 #include <engram/component.h>
 #include <engram/network.h>
 #include <engram/server.h>
@@ -41,15 +43,14 @@ enum {
 typedef struct eg_replay {
     int64_t rows;        /* at most: fewer while the memory holds fewer */
     bool joins;          /* they join the batch; else they stand apart (eg_client_replayed) */
-    bool labels, logits; /* what of rows that stand apart is wanted beside x */
+    bool labels, logits; /* wanted beside x of rows that stand apart: targets, outputs */
 } eg_replay;
 
 /* One more exchange in every round, after training. */
 typedef struct eg_exchange {
     const char *name;
     /* Only the mean of the answers is used: collect is called once, for EG_SERVER, with the
-     * mean of every tensor and scalar over the accepted answers that have it, and not at all if
-     * there is none; so single answers may one day be hidden. */
+     * mean of every tensor and scalar over the accepted answers that have it, if any has. */
     bool sum;
     /* Also clients who took part before and would now, if they had data; their view is what
      * they had then. Who was not drawn for the round is not asked. */
@@ -66,9 +67,12 @@ typedef struct eg_wishes {
     bool fills;       /* it fills the memory itself (eg_memory_set): the core offers it nothing;
                          one part at most */
     bool images;      /* rows must have pixels within [-1, 1], as generators draw them */
+    bool pixels;      /* rows must be the samples themselves, not features of them */
     bool global;      /* there must be a global model: no part may wish for personal ones */
     bool personal;    /* every client keeps its own model; there is no global one */
+    bool sums;        /* it can do with the sums of answers to training: see the sums hook */
     bool plain_mean;  /* uploads count alike in the mean, whatever server.weights says */
+    bool classes;     /* it needs one class for each sample: other targets are refused */
     bool shares_plain; /* its terms take weight off the batch's own cross entropy (c->plain), of
                           which two parts could take more than there is; one part at most */
     bool rests;        /* its `wants` may leave training out, so that nobody knows before which
@@ -86,11 +90,13 @@ typedef struct eg_wishes {
 typedef struct eg_setting {
     const eg_scenario *scenario; /* NULL while the file is read: then it is not known yet */
     const eg_train_opts *train;
+    const eg_target *target; /* the kind of the run's targets; NULL: classification */
     int64_t interval; /* server.interval: every so many rounds bring clients the server's model;
                          in the others they go on from their own */
     bool augments;   /* rows of a batch are changed at random: cropped, flipped or cut out of */
     bool other_mean; /* what is refined is not just the uploads' mean: server.mean is another
                         rule, or server.optimizer steps along it */
+    bool hides;      /* the server learns sums of answers alone (secure, dp) */
 } eg_setting;
 
 /* The client's record in which the core keeps what its know hook adds. */
@@ -136,7 +142,7 @@ typedef struct eg_server_half {
     /* False leaves the exchange out; training left out leaves out the whole round, which only
      * a part that wished to rest may do. */
     bool (*wants)(void *self, eg_server *s, int exchange);
-    /* Adds to what all clients are sent: once an exchange. */
+    /* Adds to what all clients are sent: once per exchange. */
     eg_status (*send)(void *self, eg_server *s, int exchange, eg_bundle *to);
     /* Adds to what one client is sent, in client order: made when its turn comes, and not long
      * before. */
@@ -145,8 +151,7 @@ typedef struct eg_server_half {
      * failure leaves the answer out, with a line in the log. */
     eg_status (*accept)(void *self, eg_server *s, int exchange, int64_t client,
                         const eg_bundle *from);
-    /* A factor >= 0 on the upload's weight in the mean. If all factors are 0 they are ignored.
-     */
+    /* A factor >= 0 on the upload's weight in the mean. If all are 0 they are ignored. */
     double (*weight)(void *self, eg_server *s, int64_t client, const eg_bundle *from);
     /* One accepted answer, in client order. */
     eg_status (*collect)(void *self, eg_server *s, int exchange, int64_t client,
@@ -196,6 +201,9 @@ typedef struct eg_method {
      */
     eg_status (*setup)(const void *options, const eg_setting *in, eg_wishes *out);
 
+    /* Records features [n, d] of x in place of the network's own (eg_graft). One part at most.
+     */
+    eg_node *(*features)(const void *options, const eg_net *net, eg_graph *g, eg_node *x);
     /* Records outputs [n, n_classes] from features [n, d] in place of the head's, in training
      * and in tests. tasks [n, n_tasks] is 1 at each task a row may be of: at one if it is
      * known, else at all that were met. One part at most. */
@@ -209,6 +217,9 @@ typedef struct eg_method {
      * run and of the model it saves, never in training. One part at most. */
     eg_node *(*answers)(const void *options, const eg_net *net, eg_graph *g,
                         const eg_asked *in);
+    /* Declares what it answers beside uploads where sums alone are told: tensors, a first value
+     * above 0 the most of an element. collect is called once, for EG_SERVER, with means. */
+    eg_status (*sums)(const void *options, const eg_net *net, int exchange, eg_bundle *out);
     /* Records terms: returns loss plus what it adds. Inputs are named "<part>.<input>". self is
      * the client's half, as in all that follows. */
     eg_node *(*loss)(void *self, eg_client *c, eg_graph *g, eg_node *loss);

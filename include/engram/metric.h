@@ -33,6 +33,10 @@ void eg_record_learned(eg_record *r, int64_t task, int64_t period);
  * (-1) or a client. */
 void eg_record_enter(eg_record *r, int64_t who, int64_t task, int64_t correct, int64_t n);
 
+/* Says of what was entered there last that its targets are boxes: `correct` of n is then mean
+ * average precision at overlap 0.5, and `map` of n that over overlaps 0.5 to 0.95. */
+void eg_record_enter_map(eg_record *r, int64_t who, int64_t task, int64_t map);
+
 /* Enters into the newest row how the server's model did on the distinct test images of all
  * classes met: a class that several tasks share counts once. */
 void eg_record_enter_seen(eg_record *r, int64_t correct, int64_t n);
@@ -60,6 +64,9 @@ int64_t eg_record_own(const eg_record *r, int64_t task);
 
 /* One accuracy. False, and 0, if it was not measured. */
 bool eg_record_at(const eg_record *r, int64_t row, int64_t who, int64_t task, double *out);
+
+/* The same of eg_record_enter_map; false, and 0, where targets are no boxes. */
+bool eg_record_map(const eg_record *r, int64_t row, int64_t who, int64_t task, double *out);
 
 /* The unweighted mean over the tasks learned by the row's period, as far as measured. */
 bool eg_record_mean(const eg_record *r, int64_t row, int64_t who, double *out);

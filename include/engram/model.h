@@ -25,6 +25,8 @@ typedef struct eg_marks {
     const eg_mark *at;
 } eg_marks;
 
+struct eg_region;
+
 /* What a model is; src/engine/model has one file each. */
 typedef struct eg_model {
     eg_component component;
@@ -33,6 +35,10 @@ typedef struct eg_model {
     eg_status (*settle)(void *self);
     /* NULL, or told where the entries of its list were read, while a net is made. */
     void (*locate)(void *self, const eg_marks *marks);
+    /* NULL, or what the network is that looks for boxes on images of this height and width:
+     * anchors of 0 are to be settled by the data. */
+    void (*region)(const void *self, int64_t height, int64_t width, int64_t classes,
+                   struct eg_region *out);
     /* Records features [n, d] for x [n, c, h, w]. Tensors are handed out in call order. */
     eg_node *(*features)(const void *self, eg_graph *g, eg_params *p, eg_node *x);
     /* Records logits [n, classes] of them: a linear layer, with first values of its choice. */
@@ -41,6 +47,20 @@ typedef struct eg_model {
     /* NULL, or the same for a second head, "side"; else its first values are PyTorch's. */
     eg_node *(*side)(const void *self, eg_graph *g, eg_params *p, eg_node *features,
                      int64_t outputs);
+    /* NULL, or of a transformer: the tokens [n, t, w] of x, and what its blocks make of tokens,
+     * the last norm included; prefixes [depth], NULL or NULL members: none, are keys and values
+     * [n, tokens, 2 w] that a block reads beside its own. */
+    eg_node *(*tokens)(const void *self, eg_graph *g, eg_params *p, eg_node *x);
+    eg_node *(*encode)(const void *self, eg_graph *g, eg_params *p, eg_node *tokens,
+                       eg_node *const *prefixes);
+    int64_t (*depth)(const void *self);
+    /* NULL, or makes a tensor's first values of a file's tensor of another shape. False: it
+     * cannot. */
+    bool (*fit)(const void *self, const char *name, const eg_fit *fit);
+    /* NULL, or how the names of a file's tensors begin that it passes over; NULL at the end. */
+    const char *const *passes;
+    bool alone; /* a row's features do not depend on the rows beside it, to the bit */
+    bool texts; /* x are numbers of pieces (eg_table.ids), not pixels */
 } eg_model;
 
 extern const eg_model *const eg_models[]; /* NULL at the end */
@@ -72,7 +92,29 @@ typedef struct eg_net_spec {
 } eg_net_spec;
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out);
-void eg_net_free(eg_net *net); /* NULL is fine */
+
+/* What records features in place of a model's own: prompts before its tokens, factors beside
+ * its weights. Tensors that it asks for (eg_net_param) are the net's like all others; their
+ * names begin with the component's name and a dot, and no file of weights has to have them. */
+typedef struct eg_graft {
+    const eg_component *of;
+    const void *options; /* set, as long as the net */
+    eg_node *(*features)(const void *options, const eg_net *net, eg_graph *g, eg_node *x);
+} eg_graft;
+/* graft: NULL, or copied; its options are not. */
+eg_status eg_net_new_grafted(const eg_net_spec *spec, const eg_graft *graft, eg_net **out);
+const eg_graft *eg_net_graft(const eg_net *net); /* its `of` is NULL: there is none */
+void eg_net_free(eg_net *net);                   /* NULL is fine */
+
+/* --- What a graft records with. The model's own features; of a transformer its tokens
+ * [n, t, w], what its blocks make of tokens, and how many blocks there are (eg_model). */
+eg_node *eg_net_own_features(const eg_net *net, eg_graph *g, eg_node *x);
+eg_node *eg_net_tokens(const eg_net *net, eg_graph *g, eg_node *x);
+eg_node *eg_net_encode(const eg_net *net, eg_graph *g, eg_node *tokens,
+                       eg_node *const *prefixes);
+int64_t eg_net_depth(const eg_net *net); /* 0: it is no transformer */
+eg_node *eg_net_param(const eg_net *net, eg_graph *g, const char *name, eg_shape shape,
+                      eg_init init);
 
 /* Freezes tensors of the features, once, before the net is used: "all" freezes none, "head"
  * all; else a list of names, "[layer4, fc1.weight]", says which tensors or layers stay trained.
@@ -80,6 +122,12 @@ void eg_net_free(eg_net *net); /* NULL is fine */
  * with their statistics frozen too. EG_ENOENT: there is no tensor or layer of a name. */
 eg_status eg_net_freeze(eg_net *net, const char *train);
 bool eg_net_is_frozen(const eg_net *net); /* some of it */
+
+bool eg_net_is_still(const eg_net *net); /* all of its features */
+
+/* From now on x [n, d, 1, 1] are features that were computed before: eg_net_features passes
+ * them on, and eg_net_spec_of has their shape. What is saved is the whole net. */
+void eg_net_begin(eg_net *net);
 
 const eg_params *eg_net_params(const eg_net *net);
 const eg_net_spec *eg_net_spec_of(const eg_net *net);
@@ -109,11 +157,18 @@ eg_status eg_net_save_beside(const eg_net *net, const char *path, const float *v
 
 /* Reads such notes and makes the net. EG_EFORMAT: the file does not say what it is of. */
 eg_status eg_net_of_notes(const eg_tensors *file, eg_net **out);
+/* The same for a net with a graft, which the notes "graft" and "graft_options" name. */
+eg_status eg_net_of_notes_grafted(const eg_tensors *file, const eg_graft *graft, eg_net **out);
 
 /* First values from a file: every tensor as eg_params_load takes it, the head's as `head` says;
- * those of a second head keep the values they have. */
+ * those of a second head keep the values they have. EG_ESHAPE says so if the head alone does
+ * not fit. */
 eg_status eg_net_start(const eg_net *net, const char *path, eg_take head, float *value,
                        float *state);
+/* The same; tensors of the file that the network lacks are left out, and named in `left`, up to
+ * `room` bytes: "'a', 'b', ...", "" if there are none. */
+eg_status eg_net_start_loosely(const eg_net *net, const char *path, eg_take head, float *value,
+                               float *state, size_t room, char *left);
 
 #ifdef __cplusplus
 }

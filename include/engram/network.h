@@ -26,7 +26,7 @@ typedef struct eg_rows {
     int64_t n;
     const eg_sample *samples; /* [n] */
     const float *x;           /* [n, c, h, w] */
-    const float *labels;      /* [n] */
+    const float *labels;      /* their targets: [n, aim->width] */
 } eg_rows;
 
 typedef enum eg_form {
@@ -34,8 +34,9 @@ typedef enum eg_form {
     EG_EVAL_FORM,  /* no dropout, running statistics */
 } eg_form;
 
-/* The gradient of the rows' mean plain loss (cross entropy, without the parts' terms). c->grad
- * is untouched; *out [n_params] is valid until the next gradient is asked for. */
+/* The gradient of the rows' mean plain loss (of classes their cross entropy; without the parts'
+ * terms). c->grad is untouched; *out [n_params] is valid until the next gradient is asked for.
+ */
 eg_status eg_client_gradient(eg_client *c, const eg_point *at, eg_form form,
                              const eg_rows *rows, const float **out);
 
@@ -50,14 +51,14 @@ eg_status eg_client_gradient_norms(eg_client *c, const eg_point *at, const eg_ro
 eg_status eg_client_replay_gradient(eg_client *c, int64_t n, uint32_t draw, const float **out);
 
 /* What the network makes of rows in eval form; what is NULL is not computed. The work is cut
- * into batches of the run's size. */
+ * into batches of the run's size. at: as an eg_point. */
 typedef struct eg_look {
     float *norms;    /* [n]: squared norm of each sample's own gradient */
     float *losses;   /* [n] */
     float *logits;   /* [n, n_classes] */
     float *features; /* [n, eg_net_n_features] */
 } eg_look;
-eg_status eg_client_look(eg_client *c, const eg_point *at, const eg_rows *rows,
+eg_status eg_client_look(eg_client *c, const eg_weights *at, const eg_rows *rows,
                          const eg_look *out);
 
 #ifdef __cplusplus

@@ -60,9 +60,18 @@ typedef struct eg_param_info {
     eg_init init;
 } eg_param_info;
 
-/* Where a tensor's values are. */
+/* A model's values, only to be read; NULL where there are none. */
+typedef struct eg_weights {
+    const float *param, *state;
+} eg_weights;
+
+/* Where a tensor's values are, to be read or to be written. */
 static inline const float *eg_param_values(const eg_param_info *t, const float *value,
                                            const float *state)
+{
+    return t->frozen ? t->frozen : (t->trained ? value : state) + t->offset;
+}
+static inline float *eg_param_place(const eg_param_info *t, float *value, float *state)
 {
     return t->frozen ? t->frozen : (t->trained ? value : state) + t->offset;
 }
@@ -123,8 +132,24 @@ typedef enum eg_take {
     EG_TAKE_NONE, /* nothing: it keeps its values, whatever the file has */
     EG_TAKE_ROWS, /* the first rows of as many or more, of the same shape each */
 } eg_take;
-/* The same, with a wish for each tensor: take [n]; NULL: all of every one. */
-eg_status eg_params_start(const eg_params *p, const char *path, const eg_take *take,
+/* A tensor of a file whose shape is not that of the network. */
+typedef struct eg_fit {
+    eg_shape from, to;
+    const float *values; /* of the file */
+    float *out;          /* the network's; NULL: it is only asked whether this can be */
+} eg_fit;
+/* What is wished of a file: take [n], NULL: all of every tensor; and what makes tensors fit. */
+typedef struct eg_params_wish {
+    const eg_take *take;
+    bool (*fit)(const void *context, const char *name, const eg_fit *fit); /* NULL: nothing */
+    const void *context;
+    const char *const *passes; /* NULL, or how names begin of tensors that are passed over */
+    /* Not NULL: tensors of the file that are none of the network's are no error; each is told.
+     */
+    void (*extra)(void *told, const char *name);
+    void *told;
+} eg_params_wish;
+eg_status eg_params_start(const eg_params *p, const char *path, const eg_params_wish *wish,
                           float *value, float *state);
 
 #ifdef __cplusplus

@@ -29,6 +29,8 @@ void eg_program_free(eg_program *p); /* NULL is fine */
  * again cost nothing. */
 eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, float *grad,
                           float *state);
+/* The same for plans without gradients whose batch norm has its eval form: these only read. */
+eg_status eg_program_read(eg_program *p, const eg_params *table, const eg_weights *at);
 
 /* The plan for a batch size, bound. Borrowed: valid until max_plans other sizes were asked for.
  */

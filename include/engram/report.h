@@ -61,6 +61,10 @@ eg_status eg_compare_foresee(const eg_compare_how *how, const char *const *run_d
 eg_status eg_report_write(const char *const *run_dirs, size_t n, const eg_published *published,
                           size_t n_published, const eg_compare_how *how, const char *out_path);
 
+/* The operator's page of a server for devices, for eg_listen.page; free() *out. It shows what
+ * the server tells it, live. */
+eg_status eg_report_desk(char **out);
+
 /* Writes one chart of the page about n runs as an SVG file that stands alone, for light and
  * dark pages: "compare", "accuracy", ... EG_EINVAL names those there are. */
 eg_status eg_report_chart(const char *const *run_dirs, size_t n, const char *chart,

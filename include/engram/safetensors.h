@@ -85,6 +85,11 @@ bool eg_tensors_next_note(const eg_tensors *t, eg_stored_note *note);
 eg_status eg_tensors_read(const eg_tensors *t, const char *name, int rank, const int64_t *dims,
                           float *out);
 
+/* Brings a file of weights into the form that networks have: F16 and BF16 become F32, and
+ * "module.", where every name begins with it (as torch.nn.DataParallel writes), is taken off.
+ */
+eg_status eg_tensors_simplify(eg_tensors *t);
+
 /* EG_EINVAL, naming tensor and element, if an F32 tensor holds NaN or infinity. */
 eg_status eg_tensors_check_finite(const eg_tensors *t);
 

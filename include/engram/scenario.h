@@ -113,6 +113,12 @@ void eg_scenario_free(eg_scenario *s); /* NULL is fine */
 const char *eg_scenario_name(const eg_scenario *s); /* its kind */
 unsigned eg_scenario_offers(const eg_scenario *s);  /* eg_offer bits */
 int64_t eg_scenario_n_clients(const eg_scenario *s);
+/* The chance with which each client is drawn for a round by itself; 0: so many are drawn. */
+double eg_scenario_chance(const eg_scenario *s);
+/* The most samples that a client has in one stage. */
+int64_t eg_scenario_most_samples(const eg_scenario *s);
+/* How many of n clients that are there are wanted in a round. */
+int64_t eg_scenario_wanted(const eg_scenario *s, int64_t n);
 int64_t eg_scenario_n_tasks(const eg_scenario *s);
 int64_t eg_scenario_n_rounds(const eg_scenario *s);
 int64_t eg_scenario_n_classes(const eg_scenario *s);

@@ -27,6 +27,9 @@ typedef struct eg_server {
     bool keeps_statistics;      /* server.bn: batch norms' are the server's own, not averaged */
     size_t part;                /* whose hook runs now: the core's */
     struct eg_federation *run;  /* the core's */
+    bool hides;                 /* it learns sums of answers alone; while one is collected: */
+    const int64_t *summed;      /* [n_summed], the clients in it, ascending */
+    size_t n_summed;
 } eg_server;
 
 /* A record as it was last kept; *out is NULL if there is none. Borrowed until it is kept anew

@@ -8,6 +8,7 @@
 #ifndef EG_TRANSFORM_H
 #define EG_TRANSFORM_H
 
+#include <engram/box.h>
 #include <engram/data.h>
 #include <engram/rng.h>
 
@@ -26,6 +27,7 @@ typedef struct eg_transform {
     bool flip;                  /* left to right, with probability 1/2 */
     int64_t n_norm;             /* channels given below; 1: the same for all; 0: none */
     double mean[EG_MAX_NORM], std[EG_MAX_NORM];
+    const double *means, *stds; /* [channels] in place of these, for any number; or NULL */
     bool normalised;     /* samples, all floats, have been: only what padding becomes follows */
     int64_t cutout;      /* side of a square of zeros at a random place, clipped; 0: none */
     bool four_rotations; /* each sample becomes four, turned by 0, 90, 180 and 270 degrees
@@ -50,6 +52,10 @@ bool eg_recipe_is_random(const eg_recipe *r);
  * + 1) each; flip, below(2); cutout's centre row and column, below(h) and below(w). */
 void eg_recipe_fill(const eg_recipe *r, const eg_table *t, const int64_t *rows, size_t n,
                     eg_rng *rng, float *x);
+
+/* How the crop and the flip of the next sample filled with rng move what is on it. Nothing is
+ * drawn from rng. */
+eg_box_move eg_recipe_next(const eg_recipe *r, const eg_rng *rng);
 
 /* Where each pixel of a rotated image comes from: map[i] is an input pixel, or -1 for zero.
  * Nearest neighbour about the centre of a height x width image; angles that are multiples of 90

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _engram
-from ._views import floats
+from ._views import Life, floats, view
 
 
 class Init(NamedTuple):
@@ -114,6 +114,21 @@ class Window(NamedTuple):
     padding: int = 0
     groups: int = 1
     output_padding: int = 0
+
+
+class Region(NamedTuple):
+    """What a network that looks for boxes puts out, and how its loss weighs: cells, classes, and
+    anchors as (width, height) in shares of the image."""
+
+    rows: int
+    columns: int
+    classes: int
+    anchors: Tuple[Tuple[float, float], ...]
+    coordinates: float = 1.0
+    object: float = 5.0
+    background: float = 1.0
+    kinds: float = 1.0
+    ignore: float = 0.6
 
 
 class _Ops:
@@ -337,23 +352,19 @@ class Plan:
         self._steps = 0
         self.seed = seed
 
-    def _buffer(self, found: Any) -> np.ndarray:
-        memory, shape = found
-        return np.frombuffer(memory, np.float32).reshape(shape)
-
-    def input(self, name: str) -> np.ndarray:
-        """The memory of an input, to be filled; as long as the plan is there."""
+    def input(self, name: str) -> Any:
+        """The memory of an input, to be filled."""
         found = _engram.plan_input(self._p, name)
         if found is None:
             raise KeyError(f"the graph has no input '{name}'")
-        return self._buffer(found)
+        return view(found[0], found[1], Life(keeper=self._p))
 
     def output(self, name: str) -> np.ndarray:
         """An output of the last run: a copy."""
         found = _engram.plan_output(self._p, name)
         if found is None:
             raise KeyError(f"the graph has no output '{name}'")
-        return self._buffer(found).copy()
+        return np.frombuffer(found[0], np.float32).reshape(found[1]).copy()
 
     def __call__(self, **inputs: Any) -> Dict[str, np.ndarray]:
         """Fills the inputs, runs once, and gives the outputs."""

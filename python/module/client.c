@@ -83,6 +83,8 @@ static PyObject *client_value(PyObject *m, PyObject *args)
     const eg_client *c = client_who(args);
     const char *name = eg_py_text(args, 1);
     (void)m;
+    if (c && name && strcmp(name, "target_width") == 0)
+        return PyLong_FromLongLong((long long)c->aim->width);
     return c && name ? client_read(client_fields, c, name) : NULL;
 }
 
@@ -96,7 +98,7 @@ static PyObject *client_array(PyObject *m, PyObject *args)
     if (!c || !which)
         return NULL;
     size_t n = c->n_params * sizeof *c->param, n_state = c->n_state * sizeof *c->state;
-    size_t rows = (size_t)c->batch * sizeof *c->labels;
+    size_t rows = (size_t)c->batch * sizeof *c->labels, width = (size_t)c->aim->width;
     const eg_net_spec *in = eg_net_spec_of(c->net);
     size_t sample = (size_t)(in->channels * in->height * in->width);
     switch (*which) {
@@ -113,7 +115,7 @@ static PyObject *client_array(PyObject *m, PyObject *args)
     case 'x':
         return eg_py_memory(c->x, rows * sample, true);
     case 'y':
-        return eg_py_memory(c->labels, rows, true);
+        return eg_py_memory(c->labels, rows * width, true);
     case 'l':
         return eg_py_memory(c->logits, rows * (size_t)c->n_classes, false);
     default:
@@ -228,20 +230,23 @@ static bool client_rows_open(const eg_client *c, PyObject *args, Py_ssize_t i, c
         return false;
     out->rows.labels = out->labels.buf;
     if (out->x.len % (Py_ssize_t)sample != 0 ||
-        (out->labels.obj && out->labels.len != out->rows.n * (Py_ssize_t)sizeof(float))) {
+        (out->labels.obj && out->labels.len != out->rows.n * (Py_ssize_t)c->aim->width *
+                                                   (Py_ssize_t)sizeof(float))) {
         PyErr_SetString(PyExc_ValueError, "x and labels are not rows of the network's input");
         return false;
     }
     return true;
 }
 
-/* A model of the client's size to stand at; NULL for None, or with an exception. */
-static float *client_point(const eg_client *c, PyObject *param, Py_buffer *view)
+/* Values of the client's model to stand at, or of its statistics; NULL for None, or with an
+ * exception. */
+static float *client_point(PyObject *values, size_t n, int how, Py_buffer *view)
 {
-    if (!param || param == Py_None || PyObject_GetBuffer(param, view, PyBUF_WRITABLE) != 0)
+    if (!values || values == Py_None || PyErr_Occurred() ||
+        PyObject_GetBuffer(values, view, how) != 0)
         return NULL;
-    if ((size_t)view->len != c->n_params * sizeof(float))
-        PyErr_Format(PyExc_ValueError, "a model of %zu values was expected", c->n_params);
+    if ((size_t)view->len != n * sizeof(float))
+        PyErr_Format(PyExc_ValueError, "a model of %zu values was expected", n);
     return view->buf;
 }
 
@@ -258,7 +263,8 @@ static PyObject *client_gradient(PyObject *m, PyObject *args)
         return NULL;
     eg_form form = eg_py_whole(args, 3) ? EG_TRAIN_FORM : EG_EVAL_FORM;
     if (client_rows_open(c, args, 1, &r)) {
-        eg_point point = {.param = client_point(c, PyTuple_GetItem(args, 4), &at)};
+        eg_point point = {
+            .param = client_point(PyTuple_GetItem(args, 4), c->n_params, PyBUF_WRITABLE, &at)};
         if (!PyErr_Occurred()) {
             PyThreadState *state = PyEval_SaveThread();
             s = eg_client_gradient(c, &point, form, &r.rows, &out);
@@ -299,12 +305,13 @@ static float *client_room(PyObject *args, Py_ssize_t i, Py_buffer *view, Py_ssiz
     return view->buf;
 }
 
-/* (client, x or samples, labels, norms, losses, logits, features): fills those not None. */
+/* (client, x or samples, labels, norms, losses, logits, features, param, state): fills those
+ * not None, at the model or at another. */
 static PyObject *client_look(PyObject *m, PyObject *args)
 {
     eg_client *c = client_who(args);
     client_rows r;
-    Py_buffer views[4];
+    Py_buffer views[6];
     eg_status s = EG_OK;
     (void)m;
     memset(views, 0, sizeof views);
@@ -315,18 +322,30 @@ static PyObject *client_look(PyObject *m, PyObject *args)
                         .logits = client_room(args, 5, &views[2], n * (Py_ssize_t)c->n_classes),
                         .features = client_room(args, 6, &views[3],
                                                 n * (Py_ssize_t)eg_net_n_features(c->net))};
+        const eg_weights at = {
+            client_point(PyTuple_GetItem(args, 7), c->n_params, PyBUF_SIMPLE, &views[4]),
+            client_point(PyTuple_GetItem(args, 8), c->n_state, PyBUF_SIMPLE, &views[5])};
         if (!PyErr_Occurred()) {
             PyThreadState *state = PyEval_SaveThread();
-            s = eg_client_look(c, NULL, &r.rows, &look);
+            s = eg_client_look(c, &at, &r.rows, &look);
             PyEval_RestoreThread(state);
         }
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         if (views[i].obj)
             PyBuffer_Release(&views[i]);
     if (c)
         client_rows_fini(&r);
     return PyErr_Occurred() ? NULL : eg_py_done(s);
+}
+
+/* Adds (task, id) to a list; false with an exception. */
+static bool client_pair(PyObject *list, int64_t task, int64_t id)
+{
+    PyObject *pair = Py_BuildValue("(LL)", (long long)task, (long long)id);
+    bool good = pair && PyList_Append(list, pair) == 0;
+    Py_XDECREF(pair);
+    return good;
 }
 
 static PyObject *client_samples(PyObject *m, PyObject *args)
@@ -337,12 +356,62 @@ static PyObject *client_samples(PyObject *m, PyObject *args)
     (void)m;
     for (int64_t i = 0; out && i < (of_batch ? c->n_drawn : c->n_samples); i++) {
         const eg_sample *s = of_batch ? &c->drawn[i] : &c->samples[i];
-        PyObject *pair = Py_BuildValue("(LL)", (long long)s->task, (long long)s->id);
-        if (!pair || PyList_Append(out, pair) != 0)
+        if (!client_pair(out, s->task, s->id))
             Py_CLEAR(out);
-        Py_XDECREF(pair);
     }
     return out;
+}
+
+/* (client, stage): all samples of one of its stages; stage -1: of what it has now. */
+static PyObject *client_stage_samples(PyObject *m, PyObject *args)
+{
+    const eg_client *c = client_who(args);
+    int64_t stage = eg_py_whole(args, 1), n = 0;
+    (void)m;
+    if (PyErr_Occurred())
+        return NULL;
+    if (stage < -1 || stage >= eg_scenario_n_stages(c->scenario, c->id))
+        return PyErr_Format(PyExc_ValueError, "the client has no stage %lld", (long long)stage);
+    const eg_span *spans =
+        stage < 0 ? c->view.spans : eg_scenario_spans(c->scenario, c->id, stage, &n);
+    n = stage < 0 ? c->view.n_spans : n;
+    PyObject *out = PyList_New(0);
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; out && i < spans[k].n; i++)
+            if (!client_pair(out, spans[k].task, spans[k].ids[i]))
+                Py_CLEAR(out);
+    return out;
+}
+
+/* Which classes are of its earlier stages alone: a byte for each output. */
+static PyObject *client_past_classes(PyObject *m, PyObject *args)
+{
+    const eg_client *c = client_who(args);
+    (void)m;
+    uint8_t *marks = c ? calloc((size_t)c->n_classes + 1, 1) : NULL;
+    if (!marks)
+        return c ? PyErr_NoMemory() : NULL;
+    eg_client_past_classes(c, marks);
+    PyObject *out = PyBytes_FromStringAndSize((const char *)marks, (Py_ssize_t)c->n_classes);
+    free(marks);
+    return out;
+}
+
+/* (client, name): memory of the parameters and of the statistics; None in its first stage. */
+static PyObject *client_stage_model(PyObject *m, PyObject *args)
+{
+    eg_client *c = client_who(args);
+    const char *name = eg_py_text(args, 1);
+    eg_learner *l = NULL;
+    (void)m;
+    if (PyErr_Occurred())
+        return NULL;
+    eg_status s = eg_client_stage_model(c, name, &l);
+    if (s != EG_OK || !l)
+        return s == EG_OK ? Py_NewRef(Py_None) : eg_py_fail(s);
+    return Py_BuildValue(
+        "(NN)", eg_py_memory(l->param, l->n_params * sizeof *l->param, false),
+        eg_py_memory(l->n_state ? l->state : NULL, l->n_state * sizeof *l->state, false));
 }
 
 static PyObject *client_add_sample(PyObject *m, PyObject *args)
@@ -385,7 +454,7 @@ static PyObject *client_feed(PyObject *m, PyObject *args)
         Py_ssize_t n = (Py_ssize_t)r.rows.n;
         float *x = client_room(args, 3, &views[0],
                                n * (Py_ssize_t)(in->channels * in->height * in->width));
-        float *y = client_room(args, 4, &views[1], n);
+        float *y = client_room(args, 4, &views[1], n * (Py_ssize_t)c->aim->width);
         if (!PyErr_Occurred() && x && y)
             eg_client_feed(c, r.rows.samples, r.rows.n, x, y);
     }
@@ -406,71 +475,42 @@ static PyObject *client_memory(PyObject *m, PyObject *args)
     if (!c->memory)
         return Py_NewRef(Py_None);
     eg_memory_rows r = eg_memory_get(c->memory);
-    return Py_BuildValue("(LLnNN)", (long long)r.n, (long long)r.seen, (Py_ssize_t)r.sample,
-                         eg_py_memory(r.x, (size_t)r.n * r.sample * sizeof *r.x, false),
-                         eg_py_memory(r.labels, (size_t)r.n * sizeof *r.labels, false));
+    return Py_BuildValue(
+        "(LLnNN)", (long long)r.n, (long long)r.seen, (Py_ssize_t)r.sample,
+        eg_py_memory(r.x, (size_t)r.n * r.sample * sizeof *r.x, false),
+        eg_py_memory(r.labels, (size_t)(r.n * c->aim->width) * sizeof *r.labels, false));
 }
 
-/* (client, name): an input of the batch's plan, and its shape. */
-static PyObject *client_input(PyObject *m, PyObject *args)
-{
-    const eg_client *c = client_who(args);
-    const char *name = eg_py_text(args, 1);
-    eg_shape shape;
-    (void)m;
-    if (PyErr_Occurred())
-        return NULL;
-    float *at = c->plan ? eg_plan_input(c->plan, name) : NULL;
-    if (!at || !eg_plan_shape(c->plan, name, &shape))
-        return PyErr_Format(PyExc_KeyError, "the loss has recorded no input '%s'", name);
-    return Py_BuildValue("(NN)",
-                         eg_py_memory(at, (size_t)eg_shape_size(shape) * sizeof *at, true),
-                         eg_py_shape(shape));
-}
-
-/* (client, graph, which): rows, x, labels and logits of replayed rows that stand apart. */
-static PyObject *client_replayed(PyObject *m, PyObject *args)
+/* (client, x, labels, features or None): makes the memory one of exemplars, those it has and
+ * those herded by features; without features the rows become all that it holds. */
+static PyObject *client_fill_memory(PyObject *m, PyObject *args)
 {
     eg_client *c = client_who(args);
-    eg_graph *g = eg_py_at(args, 1, "graph");
-    int64_t i = eg_py_whole(args, 2);
+    client_rows r;
+    Py_buffer features = {0};
+    eg_status s = EG_OK;
     (void)m;
-    if (PyErr_Occurred())
+    if (!c)
         return NULL;
-    if (i < 0 || i >= EG_MAX_REPLAYS)
-        return PyErr_Format(PyExc_IndexError, "there are %d replays", EG_MAX_REPLAYS);
-    eg_replayed r = eg_client_replayed(c, g, (size_t)i);
-    PyObject *nodes[3];
-    eg_node *const of[3] = {r.x, r.labels, r.logits};
-    for (int k = 0; k < 3; k++)
-        nodes[k] =
-            of[k] ? eg_py_hold_node(PyTuple_GetItem(args, 1), of[k]) : Py_NewRef(Py_None);
-    return Py_BuildValue("(LNNN)", (long long)r.n, nodes[0], nodes[1], nodes[2]);
-}
-
-/* (client, graph, which, node): outputs 'o' of rows, 'f' of features, logits counted 'c';
- * which 'b': the features of the batch, 'p': its plain cross entropy. */
-static PyObject *client_node(PyObject *m, PyObject *args)
-{
-    eg_client *c = client_who(args);
-    eg_graph *g = eg_py_at(args, 1, "graph");
-    const char *which = eg_py_text(args, 2);
-    (void)m;
-    if (PyErr_Occurred())
-        return NULL;
-    PyObject *graph = PyTuple_GetItem(args, 1);
-    eg_node *x = eg_py_node_of(graph, PyTuple_GetItem(args, 3));
-    if (PyErr_Occurred())
-        return NULL;
-    eg_node *out = *which == 'o'   ? eg_client_outputs(c, g, x)
-                   : *which == 'f' ? eg_client_outputs_of(c, g, x)
-                   : *which == 'c' ? eg_client_counted(c, g, x)
-                   : *which == 'b' ? c->features
-                                   : c->plain;
-    eg_status s = eg_graph_status(g);
-    if (s != EG_OK)
-        return eg_py_fail(s);
-    return out ? eg_py_hold_node(graph, out) : Py_NewRef(Py_None);
+    if (!c->memory)
+        return PyErr_Format(PyExc_ValueError, "the experiment declares no memory");
+    if (client_rows_open(c, args, 1, &r)) {
+        int64_t d = eg_net_n_features(c->net);
+        const eg_net_spec *in = eg_net_spec_of(c->net);
+        const eg_memory_rows rows = {.n = r.rows.n,
+                                     .seen = r.rows.n,
+                                     .sample = (size_t)(in->channels * in->height * in->width),
+                                     .x = r.x.buf,
+                                     .labels = r.labels.buf};
+        const float *f = client_point(PyTuple_GetItem(args, 3), (size_t)(r.rows.n * d),
+                                      PyBUF_SIMPLE, &features);
+        if (!PyErr_Occurred())
+            s = f ? eg_memory_herd(c->memory, &rows, f, d) : eg_memory_set(c->memory, &rows);
+    }
+    if (features.obj)
+        PyBuffer_Release(&features);
+    client_rows_fini(&r);
+    return PyErr_Occurred() ? NULL : eg_py_done(s);
 }
 
 PyMethodDef eg_py_client_methods[] = {
@@ -485,12 +525,13 @@ PyMethodDef eg_py_client_methods[] = {
     {"client_replay_gradient", client_replay_gradient, METH_VARARGS, "of its memory"},
     {"client_look", client_look, METH_VARARGS, "what the network makes of rows"},
     {"client_samples", client_samples, METH_VARARGS, "what it trains on"},
+    {"client_stage_samples", client_stage_samples, METH_VARARGS, "of one of its stages"},
+    {"client_past_classes", client_past_classes, METH_VARARGS, "of its earlier stages alone"},
+    {"client_stage_model", client_stage_model, METH_VARARGS, "the model its stage began with"},
+    {"client_fill_memory", client_fill_memory, METH_VARARGS, "what its memory holds"},
     {"client_add_sample", client_add_sample, METH_VARARGS, "one more sample"},
     {"client_add_rows", client_add_rows, METH_VARARGS, "rows of the part's own"},
     {"client_feed", client_feed, METH_VARARGS, "samples as the network is fed them"},
     {"client_memory", client_memory, METH_VARARGS, "the rows it keeps"},
-    {"client_input", client_input, METH_VARARGS, "an input of the batch's plan"},
-    {"client_replayed", client_replayed, METH_VARARGS, "replayed rows, as graph"},
-    {"client_node", client_node, METH_VARARGS, "a node of the batch's graph"},
     {NULL, NULL, 0, NULL},
 };

@@ -326,8 +326,12 @@ static PyObject *graph_run(PyObject *m, PyObject *args)
     (void)m;
     if (!p)
         return NULL;
+    sigset_t all, before; /* no handler may run in here: see eg_py_hold_signals */
+    sigfillset(&all);
     PyThreadState *state = PyEval_SaveThread();
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     eg_status s = eg_plan_run(p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     PyEval_RestoreThread(state);
     return eg_py_done(s);
 }

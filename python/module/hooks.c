@@ -27,30 +27,6 @@ typedef struct hooks_slot {
 
 static hooks_slot hooks_slots[EG_PY_N_SLOTS];
 
-PyObject *eg_py_options(const eg_opt *opts, const void *options)
-{
-    PyObject *out = PyDict_New();
-    for (const eg_opt *o = opts; out && o->name; o++) {
-        const char *at = (const char *)options + o->offset;
-        PyObject *value = NULL;
-        if (o->type == EG_OPT_IS_INT)
-            value = PyLong_FromLongLong(*(const int64_t *)(const void *)at);
-        else if (o->type == EG_OPT_IS_REAL)
-            value = PyFloat_FromDouble(*(const double *)(const void *)at);
-        else if (o->type == EG_OPT_IS_BOOL)
-            value = PyBool_FromLong(*(const bool *)at);
-        else {
-            char text[EG_OPT_TEXT_SIZE];
-            eg_opt_print(o, options, text);
-            value = PyUnicode_FromString(text);
-        }
-        if (!value || PyDict_SetItemString(out, o->name, value) != 0)
-            Py_CLEAR(out);
-        Py_XDECREF(value);
-    }
-    return out;
-}
-
 static PyObject *hooks_instance(const hooks_slot *slot, const void *options)
 {
     PyObject *values = eg_py_options(slot->opts, options);
@@ -151,75 +127,26 @@ static void hooks_fini(int i, void *self)
     PyGILState_Release(lock);
 }
 
-const char *eg_py_keep_text(PyObject *cls, PyObject *text)
-{
-    PyObject *kept = PyObject_GetAttrString(cls, "_kept");
-    const char *out =
-        kept && PyList_Append(kept, text) == 0 ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    Py_XDECREF(kept);
-    return out;
-}
-
-static bool hooks_flag(PyObject *wishes, const char *name)
-{
-    PyObject *value = PyErr_Occurred() ? NULL : PyDict_GetItemString(wishes, name);
-    return value && PyObject_IsTrue(value) == 1;
-}
-
-static int64_t hooks_number(PyObject *wishes, const char *name)
-{
-    PyObject *value = PyErr_Occurred() ? NULL : PyDict_GetItemString(wishes, name);
-    return value ? PyLong_AsLongLong(value) : 0;
-}
-
-/* Item i of the list of a name; NULL past its end, or past the most there may be. */
-static PyObject *hooks_row(PyObject *wishes, const char *name, int i, int most)
-{
-    PyObject *list = PyErr_Occurred() ? NULL : PyDict_GetItemString(wishes, name);
-    if (!list || i >= PyList_Size(list))
-        return NULL;
-    if (i == most)
-        PyErr_Format(PyExc_ValueError, "%s: there may be %d", name, most);
-    return i < most ? PyList_GetItem(list, i) : NULL;
-}
-
-static void hooks_wish(PyObject *cls, PyObject *w, eg_wishes *out)
-{
-    PyObject *row;
-    out->offers = (unsigned)hooks_number(w, "offers");
-    out->memory = hooks_flag(w, "memory"), out->logits = hooks_flag(w, "logits");
-    out->insert_once = hooks_flag(w, "insert_once"), out->images = hooks_flag(w, "images");
-    out->global = hooks_flag(w, "global_model"), out->personal = hooks_flag(w, "personal");
-    out->plain_mean = hooks_flag(w, "plain_mean"), out->rests = hooks_flag(w, "rests");
-    out->shares_plain = hooks_flag(w, "shares_plain");
-    out->side = hooks_number(w, "side");
-    for (int i = 0; (row = hooks_row(w, "uploads", i, EG_MAX_UPLOADS)); i++)
-        out->uploads[i] = eg_py_keep_text(cls, row);
-    for (int i = 0; (row = hooks_row(w, "replays", i, EG_MAX_REPLAYS)); i++)
-        out->replays[i] = (eg_replay){.rows = hooks_number(row, "rows"),
-                                      .joins = hooks_flag(row, "joins"),
-                                      .labels = hooks_flag(row, "labels"),
-                                      .logits = hooks_flag(row, "logits")};
-    for (int i = 0; (row = hooks_row(w, "exchanges", i, EG_MAX_EXCHANGES)); i++)
-        out->exchanges[i] =
-            (eg_exchange){.name = eg_py_keep_text(cls, PyDict_GetItemString(row, "name")),
-                          .sum = hooks_flag(row, "sum"),
-                          .everyone = hooks_flag(row, "everyone")};
-}
-
 static eg_status hooks_setup(int i, const void *options, const eg_setting *in, eg_wishes *out)
 {
     const hooks_slot *slot = &hooks_slots[i];
     PyGILState_STATE lock = PyGILState_Ensure();
     PyObject *self = hooks_instance(slot, options);
+    const eg_scenario *known = in->scenario;
     PyObject *wishes =
-        self ? PyObject_CallMethod(self, "_setup", "sdddLLLO", in->train->optimizer,
-                                   in->train->lr, in->train->momentum, in->train->weight_decay,
-                                   (long long)in->train->epochs, (long long)in->train->batch,
-                                   (long long)in->interval, in->scenario ? Py_True : Py_False)
+        self ? PyObject_CallMethod(
+                   self, "_setup", "sdddLLLOLLLO", in->train->optimizer, in->train->lr,
+                   in->train->momentum, in->train->weight_decay, (long long)in->train->epochs,
+                   (long long)in->train->batch, (long long)in->interval,
+                   known ? Py_True : Py_False,
+                   (long long)(known ? eg_scenario_n_classes(known) * eg_train_fan(in->train)
+                                     : 0),
+                   (long long)(known ? eg_scenario_n_tasks(known) : 0),
+                   (long long)(known ? eg_scenario_n_clients(known) : 0),
+                   in->hides ? Py_True : Py_False)
              : NULL;
     if (wishes)
-        hooks_wish(slot->cls, wishes, out);
+        eg_py_wish(slot->cls, wishes, out);
     eg_status s = PyErr_Occurred() ? eg_py_caught() : EG_OK;
     eg_py_forget(); /* a refusal is said where it is asked for, with its text */
     Py_XDECREF(wishes);
@@ -263,12 +190,129 @@ static uint32_t hooks_form(int i, void *self, eg_client *c)
     return (uint32_t)form;
 }
 
+/* A hook that only has the options: an object of its own, which ends with the call. Takes the
+ * reference to its arguments. */
+static PyObject *hooks_ask(int i, const void *options, const char *hook, PyObject *args)
+{
+    PyObject *self = args ? hooks_instance(&hooks_slots[i], options) : NULL;
+    PyObject *function = self ? PyObject_GetAttrString(self, hook) : NULL;
+    PyObject *out = function ? PyObject_Call(function, args, NULL) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(self);
+    Py_XDECREF(args);
+    return out;
+}
+
+/* A hook that declares tensors: of a network, and of an exchange. */
+static eg_status hooks_declare(int i, const void *options, const eg_net *net, const char *hook,
+                               int exchange, eg_bundle *out)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *held = eg_py_hold(out, "bundle", NULL);
+    PyObject *args = held ? Py_BuildValue("(NiO)", eg_py_sizes(net), exchange, held) : NULL;
+    eg_status s = hooks_status(hooks_ask(i, options, hook, args));
+    if (held)
+        eg_py_end(held);
+    Py_XDECREF(held);
+    PyGILState_Release(lock);
+    return s;
+}
+
+/* Records with a graph that is lent: hook(net, graph, nodes), where NULL nodes are left out. */
+static eg_node *hooks_record(int i, const void *options, const eg_net *net, eg_graph *g,
+                             const char *hook, eg_node *const *nodes, int n)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *graph = eg_py_hold(g, "graph", NULL), *list = PyList_New(0);
+    PyObject *held = eg_py_hold((void *)(uintptr_t)net, "net", NULL);
+    for (int k = 0; graph && list && k < n; k++) {
+        PyObject *node = nodes[k] ? eg_py_hold_node(graph, nodes[k]) : NULL;
+        if (nodes[k] && (!node || PyList_Append(list, node) != 0))
+            Py_CLEAR(list);
+        Py_XDECREF(node);
+    }
+    PyObject *args = graph && list && held
+                         ? Py_BuildValue("(NOOO)", eg_py_sizes(net), held, graph, list)
+                         : NULL;
+    PyObject *answer = hooks_ask(i, options, hook, args);
+    eg_node *out = answer ? eg_py_node_of(graph, answer) : NULL;
+    if (!out && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s must return a node", hook + 1);
+    if (!out)
+        out = eg_graph_fail(g, eg_py_caught());
+    if (graph)
+        eg_py_end(graph);
+    if (held)
+        eg_py_end(held);
+    Py_XDECREF(held);
+    Py_XDECREF(answer);
+    Py_XDECREF(list);
+    Py_XDECREF(graph);
+    PyGILState_Release(lock);
+    return out;
+}
+
+static eg_node *hooks_outputs(int i, const void *options, const eg_net *net, eg_graph *g,
+                              eg_node *features, eg_node *tasks)
+{
+    eg_node *const nodes[] = {features, tasks};
+    return hooks_record(i, options, net, g, "_outputs", nodes, 2);
+}
+
+static eg_node *hooks_answers(int i, const void *options, const eg_net *net, eg_graph *g,
+                              const eg_asked *in)
+{
+    eg_node *nodes[3 + EG_MAX_KNOWN] = {in->x, in->features, in->outputs};
+    memcpy(nodes + 3, in->known, sizeof in->known);
+    return hooks_record(i, options, net, g, "_answers", nodes, 3 + EG_MAX_KNOWN);
+}
+
+static eg_status hooks_work(int i, const void *options, const eg_piece *p, eg_bundle *to)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *lent[3] = {eg_py_hold((void *)(uintptr_t)p, "piece", NULL),
+                         p->from ? eg_py_hold((void *)(uintptr_t)p->from, "bundle", NULL)
+                                 : Py_NewRef(Py_None),
+                         eg_py_hold(to, "bundle", NULL)};
+    eg_status s = hooks_status(
+        hooks_ask(i, options, "_work",
+                  PyErr_Occurred() ? NULL : PyTuple_Pack(3, lent[0], lent[1], lent[2])));
+    for (int k = 0; k < 3; k++) {
+        if (lent[k] && lent[k] != Py_None)
+            eg_py_end(lent[k]);
+        Py_XDECREF(lent[k]);
+    }
+    PyGILState_Release(lock);
+    return s;
+}
+
+/* Some hooks cannot fail, and an answer that accept fails for is just left out: what they
+ * raised ends the run here, before anything of it is kept. */
+static eg_status hooks_guard(eg_status (*hook)(int, void *, void *), int i, void *self,
+                             void *of)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    eg_status s = eg_py_remembers() ? eg_py_again() : EG_OK;
+    PyGILState_Release(lock);
+    return s == EG_OK ? hook(i, self, of) : s;
+}
+
+static eg_status hooks_fill_now(int i, void *self, void *c)
+{
+    return hooks_client(i, self, c, "_fill");
+}
+
 static eg_status hooks_server(int i, void *self, eg_server *s, const char *hook)
 {
     PyGILState_STATE lock = PyGILState_Ensure();
     eg_status status = hooks_status(hooks_call(hooks_open(i, self, "server", s), hook, NULL));
     PyGILState_Release(lock);
     return status;
+}
+
+static eg_status hooks_save_now(int i, void *self, void *s)
+{
+    return hooks_server(i, self, s, "_save");
 }
 
 static eg_status hooks_finish(int i, void *self, eg_server *s, int exchange)
@@ -335,10 +379,29 @@ static eg_status hooks_refine(int i, void *self, eg_server *s, float *param, flo
 #define HOOKS_OF(i) \
     static eg_status setup_##i(const void *o, const eg_setting *in, eg_wishes *out) \
     { return hooks_setup(i, o, in, out); } \
+    static eg_status knows_##i(const void *o, const eg_net *net, eg_bundle *b) \
+    { return hooks_declare(i, o, net, "_knows", 0, b); } \
+    static eg_status sums_##i(const void *o, const eg_net *net, int x, eg_bundle *b) \
+    { return hooks_declare(i, o, net, "_sums", x, b); } \
+    static eg_node *outputs_##i(const void *o, const eg_net *net, eg_graph *g, eg_node *f, \
+                                eg_node *t) \
+    { return hooks_outputs(i, o, net, g, f, t); } \
+    static eg_node *answers_##i(const void *o, const eg_net *net, eg_graph *g, \
+                                const eg_asked *in) \
+    { return hooks_answers(i, o, net, g, in); } \
+    static eg_status work_##i(const void *o, const eg_piece *p, eg_bundle *to) \
+    { return hooks_work(i, o, p, to); } \
+    static eg_status know_own_##i(void *p, eg_client *c, eg_bundle *b) \
+    { return hooks_bundle(i, p, "client", c, "_know_own", c->id, 0, b); } \
+    static eg_status know_##i(void *p, eg_server *s, eg_bundle *b) \
+    { return hooks_bundle(i, p, "server", s, "_know", 0, 0, b); } \
+    static eg_status model_of_##i(void *p, eg_server *s, int64_t k, eg_bundle *b) \
+    { return hooks_bundle(i, p, "server", s, "_model_of", k, 0, b); } \
     static eg_node *loss_##i(void *p, eg_client *c, eg_graph *g, eg_node *x) \
     { return hooks_loss(i, p, c, g, x); } \
     static uint32_t form_##i(void *p, eg_client *c) { return hooks_form(i, p, c); } \
-    static eg_status fill_##i(void *p, eg_client *c) { return hooks_client(i, p, c, "_fill"); } \
+    static eg_status fill_##i(void *p, eg_client *c) \
+    { return hooks_guard(hooks_fill_now, i, p, c); } \
     static void fini_##i(void *p) { hooks_fini(i, p); } \
     static eg_status download_##i(void *p, eg_client *c, int x, const eg_bundle *b) \
     { return hooks_bundle(i, p, "client", c, "_download", c->id, x, b); } \
@@ -367,22 +430,25 @@ static eg_status hooks_refine(int i, void *self, eg_server *s, float *param, flo
     { return hooks_refine(i, p, s, w, v); } \
     static eg_status finish_##i(void *p, eg_server *s, int x) \
     { return hooks_finish(i, p, s, x); } \
-    static eg_status save_##i(void *p, eg_server *s) { return hooks_server(i, p, s, "_save"); }
+    static eg_status save_##i(void *p, eg_server *s) \
+    { return hooks_guard(hooks_save_now, i, p, s); }
 #define HOOKS_ROW(i) \
-    {.setup = setup_##i, .loss = loss_##i, .form = form_##i, .fill = fill_##i, \
+    {.setup = setup_##i, .sums = sums_##i, .know = knows_##i, .outputs = outputs_##i, .answers = answers_##i, \
+     .loss = loss_##i, .form = form_##i, .fill = fill_##i, \
      .client = {.fini = fini_##i, .download = download_##i, .task = task_##i, \
                 .samples = samples_##i, .grad = grad_##i, .trained = trained_##i, \
-                .answer = answer_##i}, \
+                .answer = answer_##i, .know = know_own_##i}, \
      .server = {.fini = fini_##i, .begin = begin_##i, .wants = wants_##i, .send = send_##i, \
                 .send_one = send_one_##i, .accept = accept_##i, .weight = weight_##i, \
-                .collect = collect_##i, .refine = refine_##i, .finish = finish_##i, \
-                .save = save_##i}},
+                .collect = collect_##i, .refine = refine_##i, .work = work_##i, \
+                .finish = finish_##i, .model_of = model_of_##i, .save = save_##i, \
+                .know = know_##i}},
 // clang-format on
 EG_PY_SLOTS(HOOKS_OF)
 
 static const eg_method hooks_table[EG_PY_N_SLOTS] = {EG_PY_SLOTS(HOOKS_ROW)};
 
-/* Leaves of the slot's functions those whose hooks the class has. */
+/* Leaves of the slot's functions those whose hooks the class has, and setup and save. */
 static void hooks_choose(eg_method *m, PyObject *names)
 {
 #define HOOKS_DROP(place, name)                                                                \
@@ -392,15 +458,21 @@ static void hooks_choose(eg_method *m, PyObject *names)
             m->place = NULL;                                                                   \
         Py_XDECREF(word);                                                                      \
     } while (0)
+    HOOKS_DROP(sums, "sums");
+    HOOKS_DROP(know, "knows");
+    HOOKS_DROP(outputs, "outputs");
+    HOOKS_DROP(answers, "answers");
     HOOKS_DROP(loss, "loss");
     HOOKS_DROP(form, "form");
-    HOOKS_DROP(fill, "fill");
+    if (!m->form) /* whose exceptions fill tells of */
+        HOOKS_DROP(fill, "fill");
     HOOKS_DROP(client.download, "download");
     HOOKS_DROP(client.task, "task");
     HOOKS_DROP(client.samples, "samples");
     HOOKS_DROP(client.grad, "grad");
     HOOKS_DROP(client.trained, "trained");
     HOOKS_DROP(client.answer, "answer");
+    HOOKS_DROP(client.know, "know_own");
     HOOKS_DROP(server.begin, "begin");
     HOOKS_DROP(server.wants, "wants");
     HOOKS_DROP(server.send, "send");
@@ -409,35 +481,11 @@ static void hooks_choose(eg_method *m, PyObject *names)
     HOOKS_DROP(server.weight, "weight");
     HOOKS_DROP(server.collect, "collect");
     HOOKS_DROP(server.refine, "refine");
+    HOOKS_DROP(server.work, "work");
     HOOKS_DROP(server.finish, "finish");
-    HOOKS_DROP(server.save, "save");
+    HOOKS_DROP(server.model_of, "model_of");
+    HOOKS_DROP(server.know, "know");
 #undef HOOKS_DROP
-}
-
-bool eg_py_read_options(PyObject *cls, PyObject *rows, eg_opt *opts, size_t *size)
-{
-    Py_ssize_t n = PyList_Size(rows);
-    if (n > EG_PY_MAX_OPTIONS)
-        PyErr_Format(PyExc_ValueError, "%zd options, more than %d", n, EG_PY_MAX_OPTIONS);
-    for (Py_ssize_t i = 0; i < n && !PyErr_Occurred(); i++) {
-        PyObject *row = PyList_GetItem(rows, i), *texts[3];
-        eg_opt *o = &opts[i];
-        int type;
-        if (!PyArg_ParseTuple(row, "OOidddO", &texts[0], &texts[1], &type, &o->standard,
-                              &o->min, &o->max, &texts[2]))
-            return false;
-        static const eg_opt_type types[] = {EG_OPT_IS_INT, EG_OPT_IS_REAL, EG_OPT_IS_BOOL,
-                                            EG_OPT_IS_TEXT, EG_OPT_IS_CHOICE};
-        const char *more = texts[2] == Py_None ? NULL : eg_py_keep_text(cls, texts[2]);
-        o->name = eg_py_keep_text(cls, texts[0]);
-        o->help = eg_py_keep_text(cls, texts[1]);
-        o->type = types[type];
-        o->text = o->type == EG_OPT_IS_TEXT ? more : NULL;
-        o->choices = o->type == EG_OPT_IS_CHOICE ? more : NULL;
-        o->offset = *size;
-        *size += o->type == EG_OPT_IS_TEXT ? EG_OPT_TEXT_SIZE : sizeof(int64_t);
-    }
-    return !PyErr_Occurred();
 }
 
 /* The slot of a name, or a free one; NULL with an exception. */
@@ -454,12 +502,16 @@ static hooks_slot *hooks_find(PyObject *name)
 }
 
 /* (class, name, help, rows of options, names of its hooks, whose random numbers it has or
- * None): adds the method, or puts the class in the place of the one of this name. */
+ * None, what leaves a client as EG_LEAVES_* bits, whether it is a bound): adds the method, or
+ * puts the class in the place of the one of this name. */
 static PyObject *hooks_add(PyObject *m, PyObject *args)
 {
     PyObject *cls, *name, *help, *rows, *names, *as;
+    unsigned leaves;
+    int bound;
     (void)m;
-    if (!PyArg_ParseTuple(args, "OUUOOO:method_add", &cls, &name, &help, &rows, &names, &as))
+    if (!PyArg_ParseTuple(args, "OUUOOOIp:method_add", &cls, &name, &help, &rows, &names, &as,
+                          &leaves, &bound))
         return NULL;
     hooks_slot *slot = eg_py_idle("method") ? hooks_find(name) : NULL;
     if (!slot)
@@ -473,6 +525,7 @@ static PyObject *hooks_add(PyObject *m, PyObject *args)
                                             .opts = slot->opts};
     fresh.method.client.size = fresh.method.server.size = fresh.size + sizeof(hooks_half);
     hooks_choose(&fresh.method, names);
+    fresh.method.leaves = leaves, fresh.method.bound = bound;
     fresh.method.draws_as = as == Py_None ? NULL : eg_py_keep_text(cls, as);
     if (PyErr_Occurred())
         return NULL;

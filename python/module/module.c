@@ -187,6 +187,17 @@ static PyObject *module_describe(PyObject *e)
     return text;
 }
 
+/* A failure with the words of an exception. */
+static eg_status module_tell(PyObject *e)
+{
+    PyObject *text = module_describe(e);
+    const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    eg_fail(EG_EINVAL, "%s", words ? words : "an exception without words");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    return EG_EINVAL;
+}
+
 eg_status eg_py_caught(void)
 {
     PyObject *type, *e, *trace;
@@ -196,15 +207,16 @@ eg_status eg_py_caught(void)
         PyException_SetTraceback(e, trace);
     if (!module_first)
         module_first = Py_NewRef(e);
-    PyObject *text = module_describe(e);
-    const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    eg_fail(EG_EINVAL, "%s", words ? words : "an exception without words");
-    PyErr_Clear();
-    Py_XDECREF(text);
+    module_tell(e);
     Py_XDECREF(type);
     Py_XDECREF(e);
     Py_XDECREF(trace);
     return EG_EINVAL;
+}
+
+eg_status eg_py_again(void)
+{
+    return module_tell(module_first);
 }
 
 void eg_py_forget(void)
@@ -251,7 +263,8 @@ PyMODINIT_FUNC PyInit__engram(void)
     if (!m || !module_add(m, eg_py_run_methods) || !module_add(m, eg_py_graph_methods) ||
         !module_add(m, eg_py_op_methods()) || !module_add(m, eg_py_hook_methods) ||
         !module_add(m, eg_py_world_methods) || !module_add(m, eg_py_client_methods) ||
-        !module_add(m, eg_py_server_methods))
+        !module_add(m, eg_py_server_methods) || !module_add(m, eg_py_remote_methods) ||
+        !module_add(m, eg_py_loss_methods))
         return NULL;
     module_error = PyErr_NewExceptionWithDoc(
         "engram.Error",

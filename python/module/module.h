@@ -14,6 +14,7 @@
 #include <Python.h>
 
 #include <engram/engram.h>
+#include <signal.h>
 
 enum { EG_PY_MAX_PARTS = 64, EG_PY_MAX_OPTIONS = 32, EG_PY_N_SLOTS = EG_MAX_ADDED };
 
@@ -52,6 +53,10 @@ int64_t eg_py_whole(PyObject *args, Py_ssize_t i);
 double eg_py_real(PyObject *args, Py_ssize_t i);
 eg_shape eg_py_shape_at(PyObject *args, Py_ssize_t i);
 const char *eg_py_text(PyObject *args, Py_ssize_t i); /* borrowed from the string */
+eg_region eg_py_region(PyObject *args, Py_ssize_t i); /* an engram.Region */
+
+/* The strings of a list, borrowed from them. free() *out. False, and an exception. */
+bool eg_py_texts(PyObject *list, const char ***out, size_t *n);
 
 PyObject *eg_py_shape(eg_shape s);
 PyObject *eg_py_numbers(int n, const int64_t *numbers); /* a tuple */
@@ -71,11 +76,17 @@ PyObject *eg_py_options(const eg_opt *opts, const void *options);
 /* A text that lasts as long as the class, whose list _kept holds it. */
 const char *eg_py_keep_text(PyObject *cls, PyObject *text);
 
-/* A network's table and input; two words of a stream; a new bundle of rows (name, shape,
- * float32 buffer or float), NULL with an exception; a bundle that is lent, None for NULL. */
+/* What a class's setup wishes, from its dict. A failure is an exception. */
+void eg_py_wish(PyObject *cls, PyObject *w, eg_wishes *out);
+
+/* A network's table, input and features; input, features and classes alone; two words of a
+ * stream; a new bundle of rows (name, shape, float32 buffer or float), NULL with an exception;
+ * a bundle that is lent, None for NULL. */
 PyObject *eg_py_net(const eg_net *net);
+PyObject *eg_py_sizes(const eg_net *net);
 PyObject *eg_py_key(eg_rng r);
 eg_bundle *eg_py_bundle(PyObject *rows);
+bool eg_py_fill(eg_bundle *b, PyObject *rows); /* adds to one; false with an exception */
 PyObject *eg_py_lend(eg_status s, const eg_bundle *b);
 
 /* Turns the exception at hand into a status with its type, text, file and line, and remembers
@@ -83,14 +94,33 @@ PyObject *eg_py_lend(eg_status s, const eg_bundle *b);
 eg_status eg_py_caught(void);
 /* Raises what a run ended with: a hook's exception as the cause. */
 PyObject *eg_py_fail_run(eg_status s);
+/* Carries out work that takes long without the interpreter's lock, with the signals of a list
+ * held until eg_py_call takes them. A failure may be an exception. */
+eg_status eg_py_carry_out(eg_status (*work)(void *), void *of, PyObject *signals);
+/* Holds them back on this thread, and lets them come again. False, and an exception. */
+bool eg_py_hold_signals(PyObject *numbers, sigset_t *before);
+void eg_py_let_signals(const sigset_t *before);
+/* From such work, with the lock: calls f(...), unless it is None, and takes the reference to
+ * its arguments; false if it said so or something was raised, now or before. */
+bool eg_py_call(PyObject *f, PyObject *args);
+
+/* How a server listens, from a tuple, which it borrows from. False, and an exception. */
+typedef struct eg_py_listening {
+    eg_listen how;
+    PyObject *ready, *fleet;
+} eg_py_listening;
+bool eg_py_listen(PyObject *tuple, eg_py_listening *out);
+
 /* Whether no run is under way, so that a member of a family may be added or changed; else an
  * exception. */
 bool eg_py_idle(const char *what);
 void eg_py_forget(void); /* the remembered one, before a run */
 bool eg_py_remembers(void);
+eg_status eg_py_again(void); /* the remembered one's text once more, as a failure */
 
 extern PyMethodDef eg_py_run_methods[], eg_py_graph_methods[], eg_py_hook_methods[],
-    eg_py_world_methods[], eg_py_client_methods[], eg_py_server_methods[];
+    eg_py_world_methods[], eg_py_client_methods[], eg_py_server_methods[],
+    eg_py_remote_methods[], eg_py_loss_methods[];
 /* The wrappers of all ops, made from op.inc. */
 PyMethodDef *eg_py_op_methods(void);
 

@@ -54,8 +54,7 @@ static PyObject *run_labels(PyObject *m, PyObject *args)
     return out;
 }
 
-/* The strings of a list, borrowed from them. free() *out. */
-static bool run_texts(PyObject *list, const char ***out, size_t *n)
+bool eg_py_texts(PyObject *list, const char ***out, size_t *n)
 {
     Py_ssize_t size = PyList_Size(list);
     *out = size < 0 ? NULL : calloc((size_t)size + 1, sizeof **out);
@@ -95,7 +94,7 @@ static PyObject *run_sweep(PyObject *m, PyObject *args)
     if (!PyArg_ParseTuple(args, "OzO:sweep", &file, &label, &list))
         return NULL;
     const eg_experiment_file *f = eg_py_get(file, "file");
-    if (!f || !run_texts(list, &overrides, &n))
+    if (!f || !eg_py_texts(list, &overrides, &n))
         return NULL;
     eg_status s = eg_experiment_file_sweep(f, label, n, overrides, &all);
     free(overrides);
@@ -136,12 +135,40 @@ static PyObject *run_is_finished(PyObject *m, PyObject *args)
 
 /* What a run under way calls; each pointer may be None. */
 typedef struct run_calls {
-    PyObject *progress, *moment, *say;
+    PyObject *progress, *moment, *loading, *say;
 } run_calls;
 
-/* Calls f(...), which takes the reference to its arguments; false if it said so or raised. */
-static bool run_call(PyObject *f, PyObject *args)
+/* No handler may run on a thread that computes: oneDNN's generated code has its stack pointer
+ * in a workspace of its own, and the kernel would write the handler's frame over what lies
+ * below. So signals with a handler are blocked while the engine works, for all threads that it
+ * starts, and taken where a run calls back. */
+static _Thread_local sigset_t run_held;
+
+bool eg_py_hold_signals(PyObject *numbers, sigset_t *before)
 {
+    sigset_t held;
+    sigemptyset(&held);
+    for (Py_ssize_t i = 0; i < PyList_Size(numbers); i++)
+        sigaddset(&held, (int)PyLong_AsLong(PyList_GetItem(numbers, i)));
+    if (PyErr_Occurred())
+        return false;
+    run_held = held;
+    pthread_sigmask(SIG_BLOCK, &held, before);
+    return true;
+}
+
+void eg_py_let_signals(const sigset_t *before)
+{
+    sigemptyset(&run_held);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+bool eg_py_call(PyObject *f, PyObject *args)
+{
+    const struct timespec now = {0};
+    int number;
+    while ((number = sigtimedwait(&run_held, NULL, &now)) > 0)
+        PyErr_SetInterruptEx(number);
     PyObject *answer = f != Py_None && args ? PyObject_Call(f, args, NULL) : NULL;
     bool goes_on = answer != Py_False;
     Py_XDECREF(args);
@@ -157,10 +184,10 @@ static bool run_progress(void *context, const eg_progress *p)
 {
     const run_calls *calls = context;
     PyGILState_STATE lock = PyGILState_Ensure();
-    bool goes_on =
-        run_call(calls->progress,
-                 Py_BuildValue("(LLdddO)", (long long)p->round, (long long)p->n_rounds, p->loss,
-                               p->accuracy, p->seconds, p->evaluated ? Py_True : Py_False));
+    bool goes_on = eg_py_call(calls->progress,
+                              Py_BuildValue("(LLdddO)", (long long)p->round,
+                                            (long long)p->n_rounds, p->loss, p->accuracy,
+                                            p->seconds, p->evaluated ? Py_True : Py_False));
     PyGILState_Release(lock);
     return goes_on;
 }
@@ -169,21 +196,30 @@ static void run_moment(void *context, const eg_moment *p)
 {
     const run_calls *calls = context;
     static const char *const places[] = {"clients", "server", "tests"};
-    if (calls->moment == Py_None)
-        return;
     PyGILState_STATE lock = PyGILState_Ensure();
-    run_call(calls->moment,
-             Py_BuildValue("(LLssLLd)", (long long)p->round, (long long)p->n_rounds,
-                           places[p->at], p->what ? p->what : "", (long long)p->done,
-                           (long long)p->of, p->seconds));
+    eg_py_call(calls->moment,
+               Py_BuildValue("(LLssLLd)", (long long)p->round, (long long)p->n_rounds,
+                             places[p->at], p->what ? p->what : "", (long long)p->done,
+                             (long long)p->of, p->seconds));
     PyGILState_Release(lock);
+}
+
+/* While many files are read: Ctrl-C is heard. */
+static bool run_loading(void *context, int64_t done, int64_t all)
+{
+    const run_calls *calls = context;
+    PyGILState_STATE lock = PyGILState_Ensure();
+    bool goes_on =
+        eg_py_call(calls->loading, Py_BuildValue("(LL)", (long long)done, (long long)all));
+    PyGILState_Release(lock);
+    return goes_on;
 }
 
 static void run_say(void *context, const char *sentence)
 {
     const run_calls *calls = context;
     PyGILState_STATE lock = PyGILState_Ensure();
-    run_call(calls->say, Py_BuildValue("(s)", sentence));
+    eg_py_call(calls->say, Py_BuildValue("(s)", sentence));
     PyGILState_Release(lock);
 }
 
@@ -226,43 +262,72 @@ bool eg_py_idle(const char *what)
     return run_n_under_way == 0;
 }
 
-static PyObject *run_carry_out(PyObject *m, PyObject *args)
+eg_status eg_py_carry_out(eg_status (*work)(void *), void *of, PyObject *signals)
 {
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
-    PyObject *experiment;
+    sigset_t before;
+    if (!eg_py_hold_signals(signals, &before))
+        return EG_EINVAL;
+    pthread_once(&watched, run_watch_forks);
+    eg_py_forget();
+    run_n_under_way++;
+    PyThreadState *state = PyEval_SaveThread();
+    run_lets_go = true;
+    eg_status s = work(of);
+    run_lets_go = false;
+    PyEval_RestoreThread(state);
+    run_n_under_way--;
+    eg_py_let_signals(&before);
+    return s;
+}
+
+typedef struct run_job {
+    const eg_experiment *e;
+    const eg_run_how *how;
+    char *folder;
+    bool *stopped;
+} run_job;
+
+static eg_status run_now(void *context)
+{
+    const run_job *job = context;
+    return eg_experiment_run(job->e, job->how, job->folder, job->stopped);
+}
+
+static PyObject *run_carry_out(PyObject *m, PyObject *args)
+{
+    PyObject *experiment, *cluster, *listen, *signals;
     run_calls calls;
     eg_run_how how = {.progress = run_progress,
                       .moment = run_moment,
+                      .loading = run_loading,
                       .say = run_say,
                       .context = &calls,
                       .sheets = -1};
+    eg_py_listening listening;
     unsigned long long seed;
     int resume, force;
     long long sheets;
     char folder[512] = "";
     bool stopped = false;
     (void)m;
-    if (!PyArg_ParseTuple(args, "OKizzppzLOOO:run", &experiment, &seed, &how.workers, &how.out,
-                          &how.data_dir, &resume, &force, &how.transport, &sheets,
-                          &calls.progress, &calls.moment, &calls.say))
+    if (!PyArg_ParseTuple(args, "OKizzppzLOOOOOOO:run", &experiment, &seed, &how.workers,
+                          &how.out, &how.data_dir, &resume, &force, &how.transport, &sheets,
+                          &calls.progress, &calls.moment, &calls.loading, &calls.say, &cluster,
+                          &listen, &signals))
         return NULL;
     const eg_experiment *e = eg_py_get(experiment, "experiment");
-    if (!e)
+    if (!e || (cluster != Py_None && !(how.cluster = eg_py_get(cluster, "cluster"))) ||
+        (listen != Py_None && !eg_py_listen(listen, &listening)))
         return NULL;
     how.seed = seed, how.resume = resume, how.force = force, how.sheets = sheets;
-    pthread_once(&watched, run_watch_forks);
-    eg_py_forget();
-    run_n_under_way++;
-    PyThreadState *state = PyEval_SaveThread();
-    run_lets_go = true;
-    eg_status s = eg_experiment_run(e, &how, folder, &stopped);
-    run_lets_go = false;
-    PyEval_RestoreThread(state);
-    run_n_under_way--;
+    how.listen = listen != Py_None ? &listening.how : NULL;
+    run_job job = {e, &how, folder, &stopped};
+    eg_status s = eg_py_carry_out(run_now, &job, signals);
     if (s == EG_OK && eg_py_remembers())
         s = eg_fail(EG_EINVAL, "%s: the run was stopped at a checkpoint", folder);
-    if (s != EG_OK)
-        return eg_py_fail_run(s);
+    if (s != EG_OK || PyErr_Occurred())
+        return PyErr_Occurred() ? NULL : eg_py_fail_run(s);
     return Py_BuildValue("(sO)", folder, stopped ? Py_True : Py_False);
 }
 
@@ -302,7 +367,7 @@ static PyObject *run_compare(PyObject *m, PyObject *args)
     (void)m;
     if (!PyArg_ParseTuple(args, "OOizzzzp:compare", &list, &files, &form, &how.sort,
                           &how.against, &how.without, &how.columns, &published) ||
-        !run_texts(list, &folders, &n))
+        !eg_py_texts(list, &folders, &n))
         return NULL;
     how.form = (eg_compare_form)form, how.published = published;
     if (!run_figures(files, &figures, &n_figures)) {
@@ -325,7 +390,7 @@ static PyObject *run_report(PyObject *m, PyObject *args)
     size_t n, n_figures;
     (void)m;
     if (!PyArg_ParseTuple(args, "OOs:report", &list, &files, &out) ||
-        !run_texts(list, &folders, &n))
+        !eg_py_texts(list, &folders, &n))
         return NULL;
     if (!run_figures(files, &figures, &n_figures)) {
         free(folders);
@@ -333,6 +398,20 @@ static PyObject *run_report(PyObject *m, PyObject *args)
     }
     eg_status s = eg_report_write(folders, n, figures, n_figures, NULL, out);
     free(figures);
+    free(folders);
+    return eg_py_done(s);
+}
+
+static PyObject *run_chart(PyObject *m, PyObject *args)
+{
+    PyObject *list;
+    const char **folders, *chart, *out;
+    size_t n;
+    (void)m;
+    if (!PyArg_ParseTuple(args, "Oss:chart", &list, &chart, &out) ||
+        !eg_py_texts(list, &folders, &n))
+        return NULL;
+    eg_status s = eg_report_chart(folders, n, chart, out);
     free(folders);
     return eg_py_done(s);
 }
@@ -443,6 +522,7 @@ PyMethodDef eg_py_run_methods[] = {
     {"run", run_carry_out, METH_VARARGS, "carries out a run"},
     {"compare", run_compare, METH_VARARGS, "the table of runs"},
     {"report", run_report, METH_VARARGS, "the page of runs"},
+    {"chart", run_chart, METH_VARARGS, "one chart of the page"},
     {"export", run_export, METH_VARARGS, "a run's curves for other programs"},
     {"tensors_load", run_tensors_load, METH_VARARGS, "a safetensors file"},
     {"tensors_save", run_tensors_save, METH_VARARGS, "writes one"},

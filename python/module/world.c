@@ -24,7 +24,8 @@ static eg_status world_load(int i, eg_split split, eg_table *out)
 {
     const eg_table *t = &world_sets[i].table[split];
     *out = *t;
-    out->y = NULL, out->group = NULL, out->borrowed = true;
+    out->y = NULL, out->group = NULL, out->names = NULL, out->borrowed = true;
+    EG_TRY(eg_table_name_classes(out, (const char *const *)t->names));
     EG_TRY(eg_alloc((size_t)t->n, sizeof *out->y, &out->y));
     memcpy(out->y, t->y, (size_t)t->n * sizeof *out->y);
     if (!t->group)
@@ -104,16 +105,35 @@ static bool world_split(PyObject *row, int64_t classes, eg_table *t, Py_buffer *
     return !PyErr_Occurred();
 }
 
-/* (name, help, classes, training split, test split): adds a data set, or gives the one of this
- * name other arrays. */
+/* Names of the classes, of a list that has as many, or of None. */
+static bool world_names(PyObject *list, eg_table *t)
+{
+    const char **names = NULL;
+    size_t n = 0;
+    if (list == Py_None)
+        return true;
+    if (!eg_py_texts(list, &names, &n))
+        return false;
+    eg_status s = (int64_t)n == t->classes
+                      ? eg_table_name_classes(t, names)
+                      : eg_fail(EG_EINVAL, "%zu names are not those of %lld classes", n,
+                                (long long)t->classes);
+    free(names);
+    if (s != EG_OK)
+        eg_py_fail(s);
+    return s == EG_OK;
+}
+
+/* (name, help, classes, training split, test split, names of the classes or None): adds a data
+ * set, or gives the one of this name other arrays. */
 static PyObject *world_add_set(PyObject *m, PyObject *args)
 {
-    PyObject *name, *help, *rows[2];
+    PyObject *name, *help, *rows[2], *names;
     long long classes;
     int i = 0;
     (void)m;
-    if (!PyArg_ParseTuple(args, "UULOO:dataset_add", &name, &help, &classes, &rows[0],
-                          &rows[1]) ||
+    if (!PyArg_ParseTuple(args, "UULOOO:dataset_add", &name, &help, &classes, &rows[0],
+                          &rows[1], &names) ||
         !eg_py_idle("data set"))
         return NULL;
     while (i < EG_PY_N_SLOTS && world_sets[i].name &&
@@ -124,7 +144,8 @@ static PyObject *world_add_set(PyObject *m, PyObject *args)
                             EG_PY_N_SLOTS);
     world_set fresh = {0}, *w = &world_sets[i];
     for (int split = 0; split < 2; split++)
-        if (!world_split(rows[split], classes, &fresh.table[split], &fresh.values[split])) {
+        if (!world_split(rows[split], classes, &fresh.table[split], &fresh.values[split]) ||
+            !world_names(names, &fresh.table[split])) {
             world_clear(&fresh);
             return NULL;
         }
@@ -248,6 +269,48 @@ static PyObject *world_add_model(PyObject *m, PyObject *args)
     return eg_py_done(s);
 }
 
+/* (graph, net, whether the second head, features): logits of one of its heads. */
+static PyObject *world_head_of(PyObject *m, PyObject *args)
+{
+    eg_graph *g = eg_py_at(args, 0, "graph");
+    const eg_net *net = eg_py_at(args, 1, "net");
+    bool side = eg_py_whole(args, 2) != 0;
+    (void)m;
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *graph = PyTuple_GetItem(args, 0);
+    eg_node *features = eg_py_node_of(graph, PyTuple_GetItem(args, 3));
+    if (!features)
+        return NULL;
+    eg_node *out = side ? eg_net_side(net, g, features) : eg_net_head(net, g, features);
+    eg_status s = eg_graph_status(g);
+    return s == EG_OK ? eg_py_hold_node(graph, out) : eg_py_fail(s);
+}
+
+eg_region eg_py_region(PyObject *args, Py_ssize_t i)
+{
+    PyObject *item = PyErr_Occurred() ? NULL : PyTuple_GetItem(args, i), *anchors;
+    eg_region r = {0};
+    long long rows, columns, classes;
+    if (!item || !PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a Region was expected");
+        return r;
+    }
+    if (!PyArg_ParseTuple(item, "LLLOddddd", &rows, &columns, &classes, &anchors,
+                          &r.coordinates, &r.object, &r.background, &r.kinds, &r.ignore))
+        return r;
+    PyObject *list = PySequence_Tuple(anchors);
+    r.rows = rows, r.columns = columns, r.classes = classes;
+    r.anchors = list ? PyTuple_Size(list) : 0;
+    if (r.anchors > EG_MAX_ANCHORS)
+        PyErr_Format(PyExc_ValueError, "a region has at most %d anchors", EG_MAX_ANCHORS);
+    for (int64_t k = 0; k < r.anchors && !PyErr_Occurred(); k++)
+        PyArg_ParseTuple(PyTuple_GetItem(list, (Py_ssize_t)k), "dd", &r.anchor[k][0],
+                         &r.anchor[k][1]);
+    Py_XDECREF(list);
+    return r;
+}
+
 static const eg_family *world_family(const char *name)
 {
     static const eg_family *const families[] = {
@@ -281,6 +344,7 @@ static PyObject *world_members(PyObject *m, PyObject *args)
 PyMethodDef eg_py_world_methods[] = {
     {"dataset_add", world_add_set, METH_VARARGS, "adds a data set"},
     {"model_add", world_add_model, METH_VARARGS, "adds a network"},
+    {"net_head", world_head_of, METH_VARARGS, "logits of one of a network's heads"},
     {"members", world_members, METH_VARARGS, "what a family holds"},
     {NULL, NULL, 0, NULL},
 };

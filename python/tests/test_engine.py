@@ -27,6 +27,18 @@ def test_gradients_of_gradients():
     np.testing.assert_allclose(out["second"], [6, 12, 18], rtol=1e-6)
 
 
+def test_region_reaches_its_op():
+    g = eg.Graph()
+    region = eg.Region(2, 2, 3, ((0.2, 0.3), (0.5, 0.5)))
+    outputs = g.input("outputs", (1, 2 * 2 * 2 * (5 + 3)))
+    truth = eg.ops.region_truth(outputs, g.input("boxes", (1, 10)), region)
+    assert truth.shape[:2] == (1, 2) and truth.shape[3:] == (2, 2)
+    with pytest.raises(TypeError, match="a Region was expected"):
+        eg.ops.region_truth(outputs, g.input("b", (1, 5)), 7)
+    with pytest.raises(TypeError):
+        eg.ops.region_truth(outputs, g.input("c", (1, 5)), region._replace(anchors=((1,),)))
+
+
 def test_operators_are_numpys():
     g = eg.Graph()
     a, b = g.input("a", (2, 3)), g.input("b", (2, 3))

@@ -1,8 +1,12 @@
 """Methods written in Python end with the bits of those in C."""
 
+import inspect
+
 import engram as eg
+import icarl
 import numpy as np
 import pytest
+from icarl import PyIcarl
 
 
 class PyProx(eg.Method):
@@ -17,7 +21,7 @@ class PyProx(eg.Method):
 class PyScaffold(eg.Method):
     """corrects every gradient by the clients' drift"""
 
-    uploads = ["py_scaffold.change"]
+    uploads, leaves = ["py_scaffold.change"], ["vectors"]
 
     def download(self, client, got):
         own = client.recall("py_scaffold")
@@ -56,7 +60,7 @@ class PyFedAGem(eg.Method):
     draws_as = "fed_a_gem"
     memory = True
     exchanges = [eg.Exchange("reference", sum=True, everyone=True)]
-    reference = None
+    lasts, reference = ["reference"], None
 
     def download(self, client, got):
         self.reference = got.get("py_fed_a_gem.reference")
@@ -83,26 +87,121 @@ class PyFedAGem(eg.Method):
         if exchange == "reference":
             self.reference = got["py_fed_a_gem.reference"].copy()
 
-    def save(self, server):
-        server.keep("py_fed_a_gem", {} if self.reference is None else
-                    {"reference": self.reference})
 
-    def begin(self, server):
-        kept = server.recall("py_fed_a_gem")
-        if kept is not None and "reference" in kept:
-            self.reference = kept["reference"].copy()
+class PyShared(eg.Method):
+    """a shared body with a last layer of its own for every task"""
+
+    def setup(self, setting, wishes):
+        wishes.offers = ["task_ids"]
+        wishes.side = setting.tasks * setting.classes or 1
+
+    def outputs(self, g, asked):
+        n, tasks = asked.tasks.shape
+        heads = eg.ops.reshape(asked.side(asked.features), (n, tasks, asked.net.classes))
+        shift = eg.ops.reshape(asked.tasks * 1e4 - 1e4, (n, tasks, 1))
+        return eg.ops.reshape(eg.ops.max(heads + shift, 1), (n, asked.net.classes))
 
 
-PAIRS = [("fedprox", PyProx), ("scaffold", PyScaffold), ("er", PyEr),
-         (["er", "fed-a-gem"], ["er", PyFedAGem])]
+PAIRS = [("shared", PyShared), ("fedprox", PyProx), ("scaffold", PyScaffold), ("er", PyEr),
+         (["er", "fed-a-gem"], ["er", PyFedAGem]), ("icarl", PyIcarl)]
 
 
 @pytest.mark.parametrize("in_c, in_python", PAIRS)
 def test_method_in_python_has_the_bits_of_that_in_c(carry_out, in_c, in_python):
-    wanted = carry_out(in_c)["params_sha256"]
-    assert carry_out(in_python)["params_sha256"] == wanted
-    assert carry_out(in_python, out="two", workers=2)["params_sha256"] == wanted
-    assert carry_out("fedavg", out="other")["params_sha256"] != wanted
+    wanted = carry_out(in_c)
+    for run in (carry_out(in_python), carry_out(in_python, out="two", workers=2)):
+        assert run["params_sha256"] == wanted["params_sha256"]
+        np.testing.assert_array_equal(run.accuracy, wanted.accuracy)
+    assert carry_out("fedavg", out="other")["params_sha256"] != wanted["params_sha256"]
+
+
+def lines_of(*things):
+    return sum(bool(line.strip()) for thing in things
+               for line in inspect.getsource(thing).splitlines())
+
+
+def test_methods_are_short():
+    assert lines_of(PyScaffold) < 30
+    assert lines_of(icarl) < 60
+
+
+def test_what_the_server_lasts_with_comes_back_whole(carry_out):
+    seen = []
+
+    class Lasting(eg.Method):
+        """keeps an array, a number, a dict and nothing"""
+
+        lasts = ["array", "number", "table", "nothing"]
+
+        def begin(self, server):
+            seen.append((self.array, self.number, self.table, self.nothing))
+            self.array, self.number = np.arange(6.0).reshape(2, 3), 0.1
+            self.table = dict(a=np.ones(2), b=7.0)
+
+    carry_out(Lasting, how=dict(progress=lambda round, *_: round < 2))
+    carry_out(Lasting)
+    assert seen[0] == (None, None, None, None)
+    array, number, table, nothing = seen[1]
+    np.testing.assert_array_equal(array, np.arange(6).reshape(2, 3))
+    assert number == 0.1 and table["b"] == 7 and list(table["a"]) == [1, 1] and nothing is None
+
+
+def test_own_answers_are_what_is_tested(carry_out):
+    class OneClass(eg.Method):
+        """answers one class, which the server knows"""
+
+        def knows(self, net):
+            return dict(prior=np.zeros((1, net.classes)))
+
+        def know(self, server, to):
+            to["prior"] = 1e3 * (np.arange(server.net.classes) == 2)[None]
+
+        def answers(self, g, asked):
+            assert asked.x.shape[0] == asked.features.shape[0] == asked.outputs.shape[0]
+            return 0 * asked.outputs + asked.known["prior"]
+
+    run, plain = carry_out(OneClass), carry_out("fedavg", out="plain")
+    np.testing.assert_array_equal(run.loss, plain.loss)
+    confusion = run.confusion
+    assert confusion[:, 2].sum() == confusion.sum() > 0
+    assert (plain.confusion[:, 2].sum() != plain.confusion.sum())
+
+
+@pytest.mark.parametrize("how", [dict(transport="threads"), dict(transport="processes")])
+def test_work_of_the_server_is_shared_out(carry_out, how):
+    class Shares(eg.Method):
+        """has workers add up"""
+
+        def finish(self, server):
+            sums = []
+            server.share(5, lambda i, got: sums.append((i, got["sum"], got["draw"])),
+                         give=lambda i: dict(mine=np.full(3, i)), all=dict(base=10.0))
+            server.note("sum", sum(s for _, s, _ in sums))
+            assert [i for i, _, _ in sums] == list(range(5))
+            assert [d for _, _, d in sums] == [server.rng(i).random() for i in range(5)]
+
+        def work(self, piece, got, to):
+            to["sum"] = got["base"] + float(got["mine"].sum())
+            to["draw"] = piece.rng(piece.i).random()
+
+    notes = carry_out(Shares, workers=2, how=how).notes["sum"]
+    assert set(notes[:, 1]) == {80.0}
+
+
+def test_model_of_a_client_may_be_the_servers(carry_out):
+    class Owned(eg.Method):
+        """gives every client a model of its own"""
+
+        def setup(self, setting, wishes):
+            wishes.personal = True
+
+        def model_of(self, server, client, to):
+            server.add_model(to, np.full(server.n_params, client + 1, np.float32))
+
+        def download(self, client, got):
+            assert client.round > 0 or set(np.unique(client.param)) <= {0, client.id + 1}
+
+    carry_out(Owned)
 
 
 def test_threads_and_processes_agree(carry_out):
@@ -111,13 +210,16 @@ def test_threads_and_processes_agree(carry_out):
     assert threads["params_sha256"] == processes["params_sha256"]
 
 
-@pytest.mark.parametrize("method", [PyScaffold, PyFedAGem, ["er", "fed-a-gem"]])
+@pytest.mark.parametrize("method", [PyProx, PyScaffold, PyEr, PyFedAGem, ["er", PyFedAGem],
+                                    ["er", "fed-a-gem"], PyIcarl])
 def test_run_that_was_stopped_goes_on_with_the_same_bits(carry_out, method):
-    whole = carry_out(method, out="whole")["params_sha256"]
+    whole = carry_out(method, out="whole")
     stopped = carry_out(method, out="halves",
                         how=dict(progress=lambda round, *_: round < 2))
     assert not stopped.summary
-    assert carry_out(method, out="halves")["params_sha256"] == whole
+    again = carry_out(method, out="halves")
+    assert again["params_sha256"] == whole["params_sha256"]
+    np.testing.assert_array_equal(again.accuracy, whole.accuracy)
 
 
 def test_options_reach_every_half_and_are_checked(carry_out):

@@ -2,6 +2,7 @@
 
 import engram as eg
 import numpy as np
+import pytest
 from conftest import SECTIONS
 
 
@@ -32,6 +33,15 @@ def test_data_set_may_be_given_other_arrays(carry_out):
     assert carry_out("fedavg", out="b", data="changing")["params_sha256"] != one
 
 
+def test_classes_have_names(carry_out):
+    eg.dataset("named", *arrays(), names=["a", "b", "c", "d e"])
+    run = carry_out("fedavg", data="named")
+    with open(run.report(), encoding="utf-8") as f:
+        assert "d e" in f.read()
+    with pytest.raises(eg.Error, match="3 names are not those of 4 classes"):
+        eg.dataset("misnamed", *arrays(), names=["a", "b", "c"], classes=4)
+
+
 def test_values_are_read_in_place_and_left_alone(carry_out):
     (x, y), test = arrays(3)
     before = x.copy()
@@ -51,7 +61,17 @@ def test_table_report_and_latex(tmp_path):
     assert [r["label"] for r in rows] == ["fedavg", "er"]
     mean = np.mean([runs["er", s]["acc_final"] for s in range(2)])
     np.testing.assert_allclose(rows[1]["acc_final"], mean, rtol=1e-6)
-    assert "tabular" in runs.to_latex() and "<table>" in runs._repr_html_()
+    assert "tabular" in runs.to_latex()
+    assert "<table>" in runs._repr_html_() and "<td>er</td>" in runs._repr_html_()
+    assert "<table>" in eg.results.Rows(rows)._repr_html_()
+    assert "fedavg" in made._repr_html_()
+    chart = runs.chart()
+    assert chart.svg.count("<svg") == 1 and "image/svg+xml" in chart._repr_html_()
+    assert "image/svg+xml" in runs[0]._repr_html_() and "fedavg" in runs[0]._repr_html_()
+    with open(chart.save(str(tmp_path / "c.svg")), encoding="utf-8") as f:
+        assert f.read() == chart.svg
+    with pytest.raises(eg.Error, match="there is no chart 'nonsense'; there are"):
+        runs.chart("nonsense")
     with open(runs.report(), encoding="utf-8") as f:
         assert "</html>" in f.read()
 

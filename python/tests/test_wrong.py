@@ -1,29 +1,47 @@
 """Whatever goes wrong is an exception with one sentence, and nothing crashes."""
 
 import os
+import pickle
 import signal
 import threading
 
 import engram as eg
 import numpy as np
 import pytest
-from engram.method import CLIENT_HOOKS, SERVER_HOOKS
+from engram.method import CLIENT_HOOKS, OTHER_HOOKS, SERVER_HOOKS
 
 
-@pytest.mark.parametrize("hook", CLIENT_HOOKS + SERVER_HOOKS)
-def test_exception_in_a_hook_ends_the_run_and_is_the_cause(carry_out, hook):
+COMPANIONS = {
+    "fill": dict(loss=lambda self, client, g, loss: loss),
+    "form": dict(loss=lambda self, client, g, loss: loss),
+    "work": dict(finish=lambda self, server: server.share(1, lambda i, got: None)),
+    "know": dict(knows=lambda self, net: dict(a=np.zeros(2)),
+                 answers=lambda self, g, asked: asked.outputs),
+    "know_own": dict(knows=lambda self, net: dict(a=np.zeros(2)),
+                     setup=lambda self, setting, wishes: setattr(wishes, "personal", True),
+                     answers=lambda self, g, asked: asked.outputs),
+    "sums": dict(setup=lambda self, setting, wishes: setattr(wishes, "sums", True),
+                 answer=lambda self, client, to: None),
+    "knows": dict(answers=lambda self, g, asked: asked.outputs),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("hook", CLIENT_HOOKS + SERVER_HOOKS + OTHER_HOOKS)
+def test_exception_in_a_hook_ends_the_run_and_is_the_cause(carry_out, hook, workers):
     def fails(self, *args, **how):
         raise ZeroDivisionError(f"in {hook}")
 
-    def passes(self, client, g, loss):
-        return loss
-
-    hooks = {hook: fails, "__doc__": "fails on purpose"}
-    if hook in ("fill", "form"):
-        hooks["loss"] = passes
+    hooks = {**COMPANIONS.get(hook, {}), hook: fails, "__doc__": "fails on purpose"}
+    how = dict(secure=dict(kind="plain")) if hook == "sums" else {}
+    if workers == 2:
+        method = type("FailsAway", (eg.Method,), hooks)
+        with pytest.raises(eg.Error, match=f"ZeroDivisionError: in {hook} .test_wrong.py"):
+            carry_out(method, workers=2, **how)
+        return
     method = type(f"Fails{hook.title().replace('_', '')}", (eg.Method,), hooks)
     with pytest.raises(eg.Error) as caught:
-        carry_out(method)
+        carry_out(method, **how)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert f"in {hook}" in str(caught.value.__cause__)
     if hook in ("grad", "task", "trained", "samples"):
@@ -67,6 +85,116 @@ def test_views_raise_once_their_turn_is_over(carry_out):
     for use in uses:
         with pytest.raises(eg.Error, match="is over"):
             use()
+
+
+def test_nothing_reaches_past_a_view_to_its_memory(carry_out):
+    kept = []
+
+    class Reaches(eg.Method):
+        """tries every way to the memory itself"""
+
+        def grad(self, client):
+            grad, x = client.grad, client.x
+            for way in (memoryview, bytes, np.frombuffer, lambda v: v.data, lambda v: v.ctypes,
+                        lambda v: v.base, lambda v: v.flat, lambda v: v.flags,
+                        lambda v: v.__array_interface__, lambda v: v.setflags(write=True)):
+                with pytest.raises((TypeError, AttributeError, ValueError)):
+                    way(grad)
+            before = np.asarray(grad)
+            before += 1
+            assert not np.may_share_memory(np.asarray(grad), before)
+            assert (np.asarray(grad) != before).all()
+            kept[:] = [np.split(grad, [4]), np.reshape(grad, (-1, 1)), grad.T, grad.view(np.int32),
+                       np.ravel(x), x.swapaxes(0, 1), next(iter(x)), np.squeeze(x), grad[None],
+                       np.broadcast_to(grad, (2, len(grad))), grad.real,
+                       client.tensors(grad)["head.bias"]]
+
+    carry_out(Reaches)
+    flat = kept[0] + kept[1:]
+    assert len(flat) == 13 and all(isinstance(view, eg.View) for view in flat)
+    for view in flat:
+        with pytest.raises(eg.Error, match="is over"):
+            view.sum()
+        assert repr(view) == "<an array that was lent>"
+
+
+def test_views_compute_as_arrays_do(carry_out):
+    class Computes(eg.Method):
+        """compares views with copies"""
+
+        def grad(self, client):
+            v, a = client.grad, client.grad.copy()
+            assert type(a) is np.ndarray and type(v) is eg.View and len(v) == len(a)
+            for f in (np.sum, np.linalg.norm, np.sort, lambda x: x @ x, lambda x: (x > 0).sum(),
+                      lambda x: x.max(), lambda x: 2 / (1 + x ** 2), lambda x: x[x > 0], np.abs,
+                      lambda x: np.where(x > 0, x, 0), lambda x: x.dot(x), lambda x: -x,
+                      lambda x: np.concatenate([x, x]), lambda x: x.astype(float), list,
+                      lambda x: np.einsum("i,i", x, x), lambda x: np.add.reduce(x)):
+                np.testing.assert_allclose(f(v), f(a), rtol=1e-6)
+            assert str(v) == str(a) and repr(v) == repr(a)
+            b = a.copy()
+            for change in (lambda x: x.__iadd__(1), lambda x: x.__setitem__(slice(3), 7),
+                           lambda x: np.multiply(x, 2, out=x), lambda x: np.add.at(x, [1, 1], 1),
+                           lambda x: x.fill(3), lambda x: np.copyto(x, b)):
+                change(v)
+                change(a)
+                np.testing.assert_array_equal(v, a)
+            assert np.add(v, 1, out=v) is v and pickle.loads(pickle.dumps(v)).sum() == v.sum()
+            client.grad = b
+
+    assert carry_out(Computes)["params_sha256"] == carry_out("fedavg")["params_sha256"]
+
+
+def test_record_that_is_kept_anew_ends_views_of_the_last(carry_out):
+    class Anew(eg.Method):
+        """keeps a record while it uses the last"""
+
+        def trained(self, client):
+            client.keep("anew", np.zeros(5))
+            last = client.recall("anew")
+            client.keep("anew", last + 1)
+            with pytest.raises(eg.Error, match="'anew', which was kept anew"):
+                last.sum()
+            assert client.recall("anew").sum() == 5
+
+        def save(self, server):
+            server.keep("anew", dict(a=np.ones(3)))
+            last = server.recall("anew")["a"]
+            server.keep("anew", dict(a=last + 1))
+            with pytest.raises(eg.Error, match="kept anew"):
+                last.sum()
+
+    carry_out(Anew)
+
+
+def test_memory_that_is_filled_anew_ends_views_of_its_rows(carry_out):
+    class Fills(eg.Method):
+        """fills its memory itself"""
+
+        def setup(self, setting, wishes):
+            wishes.memory = wishes.fills = True
+
+        def trained(self, client):
+            x, labels = client.feed(client.samples()[:4])
+            client.fill_memory(x, labels)
+            rows, y = client.memory
+            np.testing.assert_array_equal(rows, x)
+            client.fill_memory(rows[:2], y[:2])
+            with pytest.raises(eg.Error, match="rows of the memory"):
+                rows.sum()
+            assert len(client.memory[0]) == 2
+            with pytest.raises(eg.Error):
+                client.fill_memory(np.zeros((99, *client.input_shape)), np.zeros(99))
+
+    carry_out(Fills)
+
+
+def test_plans_inputs_stay_when_the_plan_is_gone():
+    g = eg.Graph()
+    g.output("y", 2 * g.input("x", (1000, 1000)))
+    room = g.compile().input("x")
+    room[...] = 3
+    assert room.sum() == 3e6
 
 
 def test_what_is_computed_from_views_is_ones_own(carry_out):

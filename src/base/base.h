@@ -21,6 +21,10 @@ _Noreturn void eg_bug(const char *file, int line, const char *condition);
 /* Makes room for one more element: doubles *items (n used, *cap there) when it is full. */
 eg_status eg_grow(void *items, size_t n, size_t *cap, size_t size);
 
+/* The bytes of the character of UTF-8 that stands there; 0: there is none, or it ends a line or
+ * steers a terminal. */
+size_t eg_plain_character(const char *at);
+
 /* Whether none of n values is NaN or infinite. */
 bool eg_all_finite(const float *values, size_t n);
 

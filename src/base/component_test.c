@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 static const eg_family *const families[] = {
-    &eg_op_family,      &eg_optim_family,  &eg_model_family,
-    &eg_dataset_family, &eg_kind_family,   &eg_partition_family,
-    &eg_metric_family,  &eg_method_family, &eg_transport_family};
+    &eg_op_family,        &eg_optim_family,     &eg_model_family,  &eg_dataset_family,
+    &eg_kind_family,      &eg_partition_family, &eg_metric_family, &eg_method_family,
+    &eg_transport_family, &eg_target_family};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Every default must be a value that the option's own setter takes. */

@@ -3,6 +3,8 @@
  */
 #include <engram/rng.h>
 
+#include "base/real.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -81,14 +83,14 @@ double eg_rng_uniform(eg_rng *r, double low, double high)
 double eg_rng_normal(eg_rng *r)
 {
     double u = eg_rng_unit(r), v = eg_rng_unit(r);
-    return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v);
+    return sqrt(-2 * eg_real_log(1 - u)) * eg_real_cos(6.283185307179586 * v);
 }
 
 double eg_rng_gamma(eg_rng *r, double shape)
 {
     if (shape < 1) { /* Gamma(a) = Gamma(a + 1) * U^(1/a) */
         double g = eg_rng_gamma(r, shape + 1);
-        return g * pow(1 - eg_rng_unit(r), 1 / shape);
+        return g * eg_real_pow(1 - eg_rng_unit(r), 1 / shape);
     }
     double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
     for (;;) {
@@ -96,7 +98,7 @@ double eg_rng_gamma(eg_rng *r, double shape)
         if (v <= 0)
             continue;
         v = v * v * v;
-        if (log(1 - eg_rng_unit(r)) < 0.5 * x * x + d - d * v + d * log(v))
+        if (eg_real_log(1 - eg_rng_unit(r)) < 0.5 * x * x + d - d * v + d * eg_real_log(v))
             return d * v;
     }
 }

@@ -26,9 +26,7 @@ const char *eg_error(void)
     return status_message;
 }
 
-/* The bytes of the character of UTF-8 that stands there; 0: there is none, or it ends a line or
- * steers a terminal. */
-static size_t status_character(const char *at)
+size_t eg_plain_character(const char *at)
 {
     const unsigned char *c = (const unsigned char *)at;
     size_t n = *c < 0x80   ? 1
@@ -56,7 +54,7 @@ eg_status eg_fail(eg_status code, const char *format, ...)
     va_end(args);
     /* Words may come from a file that means no good, or be cut inside a character. */
     for (const char *c = fresh; *c;) {
-        size_t whole = status_character(c);
+        size_t whole = eg_plain_character(c);
         if (n + (whole ? whole : 4) >= sizeof status_message)
             break;
         if (whole) {

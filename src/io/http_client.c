@@ -6,16 +6,23 @@
 #include "io/http_server.h"
 
 #include <curl/curl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HTTP_URL = 1024, HTTP_CONNECT_SECONDS = 10, HTTP_STALL_SECONDS = 60 };
+enum {
+    HTTP_URL = 1024,
+    HTTP_CONNECT_SECONDS = 10,
+    HTTP_STALL_SECONDS = 60,
+    HTTP_CALL_SECONDS = 120, /* for a call, and as much again as its bytes take at HTTP_RATE */
+    HTTP_RATE = 16384,       /* bytes per second */
+};
 
 struct eg_http_client {
     CURL *curl;
-    struct curl_slist *headers;
+    struct curl_slist *headers; /* of calls without a proof */
     char url[HTTP_URL], why[CURL_ERROR_SIZE];
     /* The answer under way. */
     unsigned char *bytes;
@@ -39,6 +46,7 @@ static size_t http_write(char *from, size_t size, size_t n, void *to)
     }
     if (n + 1 > c->cap - c->n) {
         size_t cap = 2 * c->cap > c->n + n + 1 ? 2 * c->cap : c->n + n + 1;
+        cap = cap > c->max + 1 ? c->max + 1 : cap;
         unsigned char *more = realloc(c->bytes, cap);
         if (!more)
             return 0;
@@ -65,17 +73,27 @@ static bool http_split(const char *url, bool *safe, char host[256])
     return n > 0 && n < 255 && !strpbrk(url, " @?#");
 }
 
-static eg_status http_set(eg_http_client *c, const char *key, const char *ca, bool here)
+/* The headers of a call: what it is known by, and nothing that costs a round trip more. */
+static eg_status http_make_headers(const char *scheme, const char *key, struct curl_slist **out)
 {
     char header[512];
-    CURL *u = c->curl;
-    int n = snprintf(header, sizeof header, "Authorization: Bearer %s", key);
-    if (n >= (int)sizeof header || !(c->headers = curl_slist_append(NULL, header)))
-        return eg_fail(EG_EINVAL, "a key of %zu characters is too long", strlen(key));
-    struct curl_slist *more = curl_slist_append(c->headers, "Expect:"); /* no round trip more */
-    if (!more)
+    struct curl_slist *more;
+    *out = curl_slist_append(NULL, "Expect:");
+    if (!*out)
         return eg_fail(EG_ENOMEM, "no memory for a connection");
-    curl_easy_setopt(u, CURLOPT_HTTPHEADER, c->headers);
+    if (!scheme)
+        return EG_OK;
+    int n = snprintf(header, sizeof header, "Authorization: %s %s", scheme, key);
+    if (n >= (int)sizeof header)
+        return eg_fail(EG_EINVAL, "a key of %zu characters is too long", strlen(key));
+    more = curl_slist_append(*out, header);
+    return more ? EG_OK : eg_fail(EG_ENOMEM, "no memory for a connection");
+}
+
+static eg_status http_set(eg_http_client *c, const char *key, const char *ca, bool here)
+{
+    CURL *u = c->curl;
+    EG_TRY(http_make_headers(key ? "Bearer" : NULL, key, &c->headers));
     curl_easy_setopt(u, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(u, CURLOPT_ERRORBUFFER, c->why);
     curl_easy_setopt(u, CURLOPT_WRITEFUNCTION, http_write);
@@ -184,6 +202,8 @@ eg_status eg_http_client_call(eg_http_client *c, const eg_http_call *call, eg_ht
     long code = 0;
     *out = (eg_http_reply){0};
     snprintf(url, sizeof url, "%s%s", c->url, call->path);
+    long seconds = HTTP_CALL_SECONDS + (long)((call->max + call->n_body) / HTTP_RATE);
+    curl_easy_setopt(c->curl, CURLOPT_TIMEOUT, seconds < LONG_MAX / 1000 ? seconds : 0);
     c->n = 0, c->max = call->max, c->too_long = false, *c->why = 0;
     if (posts) {
         curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
@@ -192,8 +212,13 @@ eg_status eg_http_client_call(eg_http_client *c, const eg_http_call *call, eg_ht
     } else {
         curl_easy_setopt(c->curl, CURLOPT_HTTPGET, 1L);
     }
+    struct curl_slist *headers = NULL;
+    eg_status made = call->proof ? http_make_headers("Ed25519", call->proof, &headers) : EG_OK;
     curl_easy_setopt(c->curl, CURLOPT_URL, url);
-    CURLcode wrong = curl_easy_perform(c->curl);
+    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, call->proof ? headers : c->headers);
+    CURLcode wrong = made == EG_OK ? curl_easy_perform(c->curl) : CURLE_OK;
+    curl_slist_free_all(headers);
+    EG_TRY(made);
     if (wrong != CURLE_OK)
         return http_failed(c, wrong);
     curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);

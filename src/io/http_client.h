@@ -11,8 +11,9 @@
 typedef struct eg_http_client eg_http_client;
 
 /* url: "https://host:port", or "http://..." on this machine's loopback; key goes as
- * "Authorization: Bearer"; ca is a PEM file of who may vouch for the server, NULL: those the
- * system trusts. EG_EINVAL: it is no such address. Free with eg_http_client_free. */
+ * "Authorization: Bearer", NULL: calls have proofs of their own; ca is a PEM file of who may
+ * vouch for the server, NULL: those the system trusts. EG_EINVAL: it is no such address. Free
+ * with eg_http_client_free. */
 eg_status eg_http_client_new(const char *url, const char *key, const char *ca,
                              eg_http_client **out);
 void eg_http_client_free(eg_http_client *c); /* NULL is fine */
@@ -21,7 +22,8 @@ typedef struct eg_http_call {
     const char *method, *path; /* the path from the first slash on */
     const void *body;          /* [n_body], of a POST */
     size_t n_body;
-    size_t max; /* bytes that an answer may have */
+    size_t max;        /* bytes that an answer may have */
+    const char *proof; /* goes as "Authorization: Ed25519"; NULL: there is none */
 } eg_http_call;
 
 typedef struct eg_http_reply {

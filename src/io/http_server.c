@@ -5,6 +5,8 @@
  * waited for long, or takes too long. A request that waits is suspended, so that a thousand
  * idle devices cost a thousand sockets and no thread.
  */
+/* size: all that uses the library is here.
+ */
 #include "io/http_server.h"
 
 #include "base/pool.h"
@@ -15,17 +17,19 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum {
     HTTP_IDLE_SECONDS = 30,
     HTTP_BODY_SECONDS = 30,
     HTTP_BODY_RATE = 16384, /* bytes per second */
-    HTTP_KEY = 256,
+    HTTP_KEY = 336,
     HTTP_CONNECTIONS = 262144,
     HTTP_RESERVE = 128,    /* open files that are not for connections */
     HTTP_SWALLOWS = 65536, /* bytes of a body whose sender is told to go */
@@ -43,7 +47,7 @@ struct eg_http_page {
 typedef struct http_call {
     struct MHD_Connection *connection;
     eg_http_door *door;
-    char key[HTTP_KEY];
+    char key[HTTP_KEY], proof[HTTP_KEY]; /* one of them */
     int64_t client, number, session;
     size_t n_body; /* announced */
     bool known;    /* by a good key */
@@ -59,6 +63,8 @@ typedef struct http_call {
 struct eg_http_server {
     eg_http_listen how;
     struct MHD_Daemon *daemon;
+    struct MHD_Daemon **older; /* [n_older], of earlier certificates, until all have gone */
+    size_t n_older;
     eg_http_guard *guard;
     int port;
     pthread_t warden;
@@ -100,6 +106,14 @@ eg_status eg_http_page_new(unsigned char *take, size_t n, eg_http_page **out)
     return EG_OK;
 }
 
+void eg_http_page_type(eg_http_page *p, const char *type)
+{
+    MHD_add_response_header(p->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(p->response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(p->response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(p->response, "X-Frame-Options", "DENY");
+}
+
 eg_http_page *eg_http_page_hold(eg_http_page *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -122,6 +136,15 @@ void eg_http_page_drop(eg_http_page *p)
     free(p);
 }
 
+void eg_http_say(eg_http_answer *out, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    out->code = code;
+    vsnprintf(out->text, sizeof out->text, format, args);
+    va_end(args);
+}
+
 bool eg_http_is_loopback(const char *host)
 {
     struct in_addr four; /* a name may begin like an address: 127.0.0.1.example.com */
@@ -129,10 +152,10 @@ bool eg_http_is_loopback(const char *host)
            (inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127);
 }
 
-/* A whole number from 0 on in the query; -1: there is none. */
-static int64_t http_number(struct MHD_Connection *c, const char *name)
+/* A whole number from 0 on, in the query or among the headers; -1: there is none. */
+static int64_t http_number(struct MHD_Connection *c, enum MHD_ValueKind where, const char *name)
 {
-    const char *text = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
+    const char *text = MHD_lookup_connection_value(c, where, name);
     char *end;
     if (!text || *text < '0' || *text > '9')
         return -1;
@@ -158,7 +181,7 @@ static bool http_length(struct MHD_Connection *c, size_t *out)
 
 static http_call *http_call_new(struct MHD_Connection *c)
 {
-    static const char scheme[] = "Bearer ";
+    static const char bearer[] = "Bearer ", signs[] = "Ed25519 ";
     http_call *call = calloc(1, sizeof *call);
     const char *key =
         MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
@@ -168,11 +191,15 @@ static http_call *http_call_new(struct MHD_Connection *c)
         return NULL;
     call->connection = c;
     call->door = door ? door->socket_context : NULL;
-    call->client = http_number(c, "client");
-    call->number = http_number(c, "number");
-    call->session = http_number(c, "session");
-    if (key && strncmp(key, scheme, sizeof scheme - 1) == 0)
-        snprintf(call->key, sizeof call->key, "%s", key + sizeof scheme - 1);
+    call->client = http_number(c, MHD_GET_ARGUMENT_KIND, "client");
+    call->number = http_number(c, MHD_GET_ARGUMENT_KIND, "number");
+    if (call->number < 0)
+        call->number = http_number(c, MHD_HEADER_KIND, "Last-Event-ID");
+    call->session = http_number(c, MHD_GET_ARGUMENT_KIND, "session");
+    if (key && strncmp(key, bearer, sizeof bearer - 1) == 0)
+        snprintf(call->key, sizeof call->key, "%s", key + sizeof bearer - 1);
+    if (key && strncmp(key, signs, sizeof signs - 1) == 0)
+        snprintf(call->proof, sizeof call->proof, "%s", key + sizeof signs - 1);
     return call;
 }
 
@@ -358,6 +385,7 @@ static enum MHD_Result http_access(void *self, struct MHD_Connection *c, const c
     eg_http_request r = {.method = method,
                          .path = url,
                          .key = call->key,
+                         .proof = call->proof,
                          .client = call->client,
                          .number = call->number,
                          .session = call->session,
@@ -467,12 +495,16 @@ static void http_log(void *self, const char *format, va_list args)
     (void)args;
 }
 
-static eg_status http_start(eg_http_server *s, const struct sockaddr *at)
+/* Starts a daemon at an address, or, if that is NULL, on a socket that listens already. */
+static eg_status http_start(eg_http_server *s, const eg_http_listen *how,
+                            const struct sockaddr *at, int socket)
 {
-    const eg_http_listen *how = &s->how;
     unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_ERROR_LOG | (how->certificate ? MHD_USE_TLS : 0) |
-                     (at->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+                     (at && at->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    struct MHD_OptionItem where[] = {{at ? MHD_OPTION_SOCK_ADDR : MHD_OPTION_LISTEN_SOCKET,
+                                      at ? 0 : socket, (void *)(uintptr_t)at},
+                                     {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)how->certificate},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)how->secret},
@@ -482,20 +514,59 @@ static eg_status http_start(eg_http_server *s, const struct sockaddr *at)
     if (!how->certificate)
         tls[0].option = MHD_OPTION_END;
     errno = 0;
-    s->daemon = MHD_start_daemon(
+    struct MHD_Daemon *daemon = MHD_start_daemon(
         flags, 0, http_admits, s, http_access, s, MHD_OPTION_EXTERNAL_LOGGER, http_log, s,
         MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-        http_connected, s, MHD_OPTION_SOCK_ADDR, at, MHD_OPTION_CONNECTION_TIMEOUT,
+        http_connected, s, MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)HTTP_IDLE_SECONDS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)how->connections,
         MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
-    if (!s->daemon)
+    if (!daemon)
         return eg_fail(EG_EIO, "cannot listen on %s:%s: %s", how->host, how->port,
                        errno              ? strerror(errno)
                        : how->certificate ? "the certificate and its key do not fit"
                                           : "the library says no more");
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    s->port = info ? info->port : 0;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+    s->daemon = daemon;
+    s->port = info && at ? info->port : s->port;
+    return EG_OK;
+}
+
+/* Ends the daemons of earlier certificates that nobody is connected to any more. */
+static void http_reap(eg_http_server *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_older; i++) {
+        const union MHD_DaemonInfo *info =
+            MHD_get_daemon_info(s->older[i], MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+        if (info && info->num_connections == 0)
+            MHD_stop_daemon(s->older[i]);
+        else
+            s->older[n++] = s->older[i];
+    }
+    s->n_older = n;
+}
+
+eg_status eg_http_server_renew(eg_http_server *s, const char *certificate, const char *secret)
+{
+    struct MHD_Daemon **more, *old = s->daemon;
+    eg_http_listen how = s->how;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(old, MHD_DAEMON_INFO_LISTEN_FD);
+    http_reap(s);
+    more = realloc(s->older, (s->n_older + 1) * sizeof *more);
+    s->older = more ? more : s->older;
+    int both = more && info ? dup(info->listen_fd) : -1;
+    if (both < 0)
+        return eg_fail(EG_ENOMEM, "nothing to listen with for another certificate");
+    how.certificate = certificate, how.secret = secret;
+    eg_status status = http_start(s, &how, NULL, both);
+    if (status != EG_OK) {
+        close(both);
+        return status;
+    }
+    int left = MHD_quiesce_daemon(old);
+    if (left >= 0)
+        close(left);
+    s->older[s->n_older++] = old;
     return EG_OK;
 }
 
@@ -507,7 +578,7 @@ static eg_status http_open(eg_http_server *s)
     if (wrong)
         return eg_fail(EG_EINVAL, "cannot listen on %s:%s: %s", s->how.host, s->how.port,
                        gai_strerror(wrong));
-    eg_status status = http_start(s, found->ai_addr);
+    eg_status status = http_start(s, &s->how, found->ai_addr, -1);
     freeaddrinfo(found);
     EG_TRY(status);
     if (pthread_create(&s->warden, NULL, http_watch, s) != 0)
@@ -564,6 +635,9 @@ void eg_http_server_free(eg_http_server *s)
     http_settle(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);
+    for (size_t i = 0; i < s->n_older; i++)
+        MHD_stop_daemon(s->older[i]);
+    free(s->older);
     eg_http_guard_free(s->guard);
     pthread_cond_destroy(&s->leaves);
     pthread_mutex_destroy(&s->lock);

@@ -17,7 +17,9 @@ typedef struct eg_http_page eg_http_page; /* bytes that several answers may shar
 typedef struct eg_http_request {
     const char *method, *path; /* the path without what follows a question mark */
     const char *key;           /* behind "Authorization: Bearer "; "": there is none */
-    int64_t client, number;    /* of "?client=3&number=7"; -1: not there, or no number */
+    const char *proof;         /* behind "Authorization: Ed25519 "; likewise */
+    int64_t client, number;    /* of "?client=3&number=7"; -1: not there, or no number. The
+                                  number may also be a browser's, of the last event it heard */
     int64_t session;           /* likewise */
     eg_chunk *body;            /* NULL: there is none, or it was taken */
     size_t n_body;             /* of one that begins: what the head announces */
@@ -33,6 +35,10 @@ typedef struct eg_http_answer {
     bool known;         /* likewise: it comes from somebody with a good key */
     bool takes_body;    /* it is the function's to free now, and the request waits or is done */
 } eg_http_answer;
+
+/* Sets code and text. */
+void eg_http_say(eg_http_answer *out, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 typedef struct eg_http_listen {
     const char *host, *port;           /* a name or an address; port "0": any that is free */
@@ -52,6 +58,9 @@ typedef struct eg_http_listen {
 /* Listens, and answers from here on. EG_EIO: it cannot, "... is in use". Of what `how` points
  * to only the context is used afterwards. */
 eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out);
+/* From here on new connections see another certificate; those that are open go on. EG_EIO: it
+ * and its key do not fit, and the old one stays. */
+eg_status eg_http_server_renew(eg_http_server *s, const char *certificate, const char *secret);
 void eg_http_server_free(eg_http_server *s); /* NULL is fine; those who wait are late first */
 
 int eg_http_server_port(const eg_http_server *s);
@@ -62,6 +71,9 @@ void eg_http_server_wake(eg_http_server *s, int64_t client); /* -1: all clients 
 eg_status eg_http_page_new(unsigned char *take, size_t n, eg_http_page **out);
 eg_http_page *eg_http_page_hold(eg_http_page *p);
 void eg_http_page_drop(eg_http_page *p); /* NULL is fine */
+
+/* Says what it is ("text/html"), and that nobody is to keep it. Before it is answered. */
+void eg_http_page_type(eg_http_page *p, const char *type);
 
 /* Raises the limit of open files as far as it may be; how many connections there can be then.
  */

@@ -1,4 +1,4 @@
-/* image.c - tells PNG from JPEG.
+/* image.c - tells PNG, JPEG, WebP and BMP apart.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "io/image.h"
@@ -24,7 +24,11 @@ eg_status eg_image_parse(const char *name, const uint8_t *bytes, size_t n, eg_im
         return eg_png_parse(name, bytes, n, out);
     if (eg_jpeg_known(bytes, n))
         return eg_jpeg_parse(name, bytes, n, out);
-    return eg_fail(EG_EFORMAT, "%s: neither a PNG nor a JPEG file", name);
+    if (eg_webp_known(bytes, n))
+        return eg_webp_parse(name, bytes, n, out);
+    if (eg_bmp_known(bytes, n))
+        return eg_bmp_parse(name, bytes, n, out);
+    return eg_fail(EG_EFORMAT, "%s: no PNG, JPEG, WebP or BMP file", name);
 }
 
 eg_status eg_image_load(const char *path, eg_image *out)

@@ -17,7 +17,8 @@ typedef struct eg_image {
 
 void eg_image_fini(eg_image *im);
 
-/* Decodes PNG or JPEG, told apart by their first bytes. name is for the error text. */
+/* Decodes PNG, JPEG, WebP or BMP, told apart by their first bytes. name is for the error text.
+ */
 eg_status eg_image_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
 eg_status eg_image_load(const char *path, eg_image *out);
 
@@ -34,8 +35,16 @@ eg_status eg_png_print(const eg_image *im, uint8_t **out, size_t *n); /* free() 
 /* True when the bytes start as a JPEG file does. */
 bool eg_jpeg_known(const uint8_t *bytes, size_t n);
 
-/* Decodes a grey or colour JPEG; name is for the error text. Release with eg_image_fini.
- * EG_ENOTSUP: printing colours (CMYK); EG_EFORMAT: cut short or damaged. */
+/* Decodes a JPEG: grey, colour, or printing colours (CMYK), which become RGB without a profile.
+ * name is for the error text. Release with eg_image_fini. EG_EFORMAT: cut short or damaged. */
 eg_status eg_jpeg_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
+
+/* The same of WebP, whose alpha is dropped. EG_ENOTSUP: an animation. */
+bool eg_webp_known(const uint8_t *bytes, size_t n);
+eg_status eg_webp_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
+
+/* The same of BMP. EG_ENOTSUP: compressed, or 16 bits per pixel. */
+bool eg_bmp_known(const uint8_t *bytes, size_t n);
+eg_status eg_bmp_parse(const char *name, const uint8_t *bytes, size_t n, eg_image *out);
 
 #endif

@@ -24,7 +24,8 @@ typedef struct jpeg_job {
     jmp_buf escape;
     char text[JMSG_LENGTH_MAX];
     eg_image image;
-    bool too_large, inks, whole;
+    uint8_t *inks; /* [width, 4], a row of printing colours */
+    bool too_large, whole;
 } jpeg_job;
 
 bool eg_jpeg_known(const uint8_t *bytes, size_t n)
@@ -63,29 +64,47 @@ static void jpeg_watch(j_common_ptr c)
     longjmp(job->escape, 1);
 }
 
+/* A row of printing colours becomes RGB; who writes Adobe's mark stores them inverted. */
+static void jpeg_mix(const jpeg_job *job, uint8_t *rgb)
+{
+    for (int64_t x = 0; x < job->image.width; x++)
+        for (int c = 0; c < 3; c++) {
+            int ink = job->inks[4 * x + c], black = job->inks[4 * x + 3];
+            if (!job->d.saw_Adobe_marker)
+                ink = 255 - ink, black = 255 - black;
+            rgb[3 * x + c] = (uint8_t)((ink * black + 127) / 255);
+        }
+}
+
 static void jpeg_decode(jpeg_job *job, const uint8_t *bytes, size_t n)
 {
     j_decompress_ptr d = &job->d;
     jpeg_mem_src(d, bytes, (unsigned long)n);
     jpeg_read_header(d, TRUE);
-    job->inks = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
+    bool inks = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
     job->too_large = (int64_t)d->image_width * d->image_height > EG_IMAGE_MAX_PIXELS;
-    if (job->inks || job->too_large)
+    if (job->too_large)
         return;
-    d->out_color_space = d->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+    d->out_color_space = inks                                   ? JCS_CMYK
+                         : d->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE
+                                                                : JCS_RGB;
     d->dct_method = JDCT_ISLOW;
     jpeg_start_decompress(d);
     eg_image *im = &job->image;
     im->height = d->output_height;
     im->width = d->output_width;
-    im->channels = d->output_components;
+    im->channels = inks ? 3 : d->output_components;
     size_t row = (size_t)im->width * (size_t)im->channels;
     im->pixels = calloc((size_t)im->height, row);
-    if (!im->pixels)
+    job->inks = inks ? calloc((size_t)im->width, 4) : NULL;
+    if (!im->pixels || (inks && !job->inks))
         ERREXIT1(d, JERR_OUT_OF_MEMORY, 0);
     while (d->output_scanline < d->output_height) {
-        JSAMPROW at = im->pixels + d->output_scanline * row;
+        uint8_t *to = im->pixels + d->output_scanline * row;
+        JSAMPROW at = inks ? job->inks : to;
         jpeg_read_scanlines(d, &at, 1);
+        if (inks)
+            jpeg_mix(job, to);
     }
     jpeg_finish_decompress(d);
     job->whole = true;
@@ -111,9 +130,7 @@ eg_status eg_jpeg_parse(const char *name, const uint8_t *bytes, size_t n, eg_ima
         jpeg_decode(job, bytes, n);
     }
     eg_status s = EG_OK;
-    if (job->inks)
-        s = eg_fail(EG_ENOTSUP, "%s: JPEG in printing colours (CMYK)", name);
-    else if (job->too_large)
+    if (job->too_large)
         s = eg_fail(EG_EFORMAT, "%s: %u x %u pixels are too many", name, job->d.image_width,
                     job->d.image_height);
     else if (!job->whole)
@@ -123,6 +140,7 @@ eg_status eg_jpeg_parse(const char *name, const uint8_t *bytes, size_t n, eg_ima
     else
         eg_image_fini(&job->image);
     jpeg_destroy_decompress(&job->d);
+    free(job->inks);
     free(job);
     return s;
 }

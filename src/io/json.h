@@ -60,7 +60,7 @@ eg_json *eg_json_array(void);
 eg_json *eg_json_object(void);
 
 /* Add a value, which belongs to v from here on, even on failure. A value of NULL fails with the
- * error text it left, so that building needs one check a line:
+ * error text it left, so that building needs one check per line:
  *     EG_TRY(eg_json_set(event, "loss", eg_json_of_real(loss))); */
 eg_status eg_json_set(eg_json *object, const char *key, eg_json *value);
 eg_status eg_json_add(eg_json *array, eg_json *value);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "io/npy.h"
+#include "base/half.h"
 #include "io/file.h"
 #include "io/gz.h"
 
@@ -77,13 +78,35 @@ static const struct {
     eg_npy_type type;
     size_t size;
 } npy_types[] = {
-    {"|u1", EG_NPY_U1, 1}, {"<u1", EG_NPY_U1, 1}, {"<i4", EG_NPY_I4, 4},
-    {"<i8", EG_NPY_I8, 8}, {"<f4", EG_NPY_F4, 4}, {"<f8", EG_NPY_F8, 8},
+    {"|u1", EG_NPY_U1, 1}, {"<u1", EG_NPY_U1, 1}, {"|b1", EG_NPY_U1, 1}, {"|i1", EG_NPY_I1, 1},
+    {"<u2", EG_NPY_U2, 2}, {"<i2", EG_NPY_I2, 2}, {"<u4", EG_NPY_U4, 4}, {"<i4", EG_NPY_I4, 4},
+    {"<u8", EG_NPY_U8, 8}, {"<i8", EG_NPY_I8, 8}, {"<f2", EG_NPY_F2, 2}, {"<f4", EG_NPY_F4, 4},
+    {"<f8", EG_NPY_F8, 8},
 };
+
+/* What "<f4" and "<U12" say; false: nothing that can be read. */
+static bool npy_take_type(const char *word, eg_npy *a)
+{
+    enum { LONGEST = 4096 }; /* characters of a text */
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
+        if (strcmp(word, npy_types[i].word) == 0) {
+            a->type = npy_types[i].type;
+            a->size = npy_types[i].size;
+            return true;
+        }
+    bool wide = strncmp(word, "<U", 2) == 0;
+    char *end;
+    long n = wide || strncmp(word, "|S", 2) == 0 ? strtol(word + 2, &end, 10) : 0;
+    if (n < 1 || n > LONGEST || *end)
+        return false;
+    a->type = wide ? EG_NPY_TEXT : EG_NPY_BYTES;
+    a->size = (wide ? 4 : 1) * (size_t)n;
+    return true;
+}
 
 /* Reads {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } in any order of its keys.
  */
-static eg_status npy_header(const char *name, npy_text t, eg_npy *a, size_t *size)
+static eg_status npy_header(const char *name, npy_text t, eg_npy *a)
 {
     char word[32];
     bool typed = false, shaped = false, ordered = false;
@@ -92,21 +115,18 @@ static eg_status npy_header(const char *name, npy_text t, eg_npy *a, size_t *siz
         good = npy_take_string(&t, word, sizeof word) && npy_take(&t, ':');
         if (good && strcmp(word, "descr") == 0) {
             good = !typed && npy_take_string(&t, word, sizeof word);
-            for (size_t i = 0; good && i < sizeof npy_types / sizeof *npy_types; i++)
-                if (strcmp(word, npy_types[i].word) == 0) {
-                    a->type = npy_types[i].type;
-                    *size = npy_types[i].size;
-                    typed = true;
-                }
+            typed = good && npy_take_type(word, a);
             if (good && !typed)
                 return eg_fail(EG_ENOTSUP,
-                               "%s: elements of type '%s'; u1, i4, i8, f4 and f8 "
-                               "(little-endian) can be read",
-                               name, word);
+                               "%s: elements of type '%s'%s; numbers of up to 64 bits "
+                               "(little-endian) and texts can be read",
+                               name, word,
+                               strcmp(word, "|O") == 0
+                                   ? ", which are pickled objects (save array.astype(str))"
+                                   : "");
         } else if (good && strcmp(word, "fortran_order") == 0) {
-            if (npy_take_word(&t, "True"))
-                return eg_fail(EG_ENOTSUP, "%s: the array is in Fortran order", name);
-            good = ordered = npy_take_word(&t, "False");
+            a->fortran = npy_take_word(&t, "True");
+            good = ordered = a->fortran || npy_take_word(&t, "False");
         } else if (good && strcmp(word, "shape") == 0) {
             good = !shaped && npy_take_shape(&t, a);
             shaped = true;
@@ -120,10 +140,9 @@ static eg_status npy_header(const char *name, npy_text t, eg_npy *a, size_t *siz
     return EG_OK;
 }
 
-/* Reads the header: type, shape and number of elements. *start: bytes before the elements;
- * *size: bytes of one. */
+/* Reads the header: type, shape and number of elements. *start: bytes before the elements. */
 static eg_status npy_begin(const char *name, const uint8_t *bytes, size_t n, eg_npy *out,
-                           size_t *start, size_t *size)
+                           size_t *start)
 {
     *out = (eg_npy){0};
     if (n < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
@@ -137,12 +156,12 @@ static eg_status npy_begin(const char *name, const uint8_t *bytes, size_t n, eg_
     if (length > n - *start)
         return eg_fail(EG_EFORMAT, "%s: the file is cut short in its header", name);
     const char *text = (const char *)bytes + *start;
-    EG_TRY(npy_header(name, (npy_text){text, text + length}, out, size));
+    EG_TRY(npy_header(name, (npy_text){text, text + length}, out));
     *start += length;
     out->n = 1;
     for (int i = 0; i < out->n_dims; i++) {
         size_t d = (size_t)out->shape[i];
-        if (d && out->n > SIZE_MAX / 16 / d)
+        if (d && out->n > SIZE_MAX / 16 / out->size / d)
             return eg_fail(EG_EFORMAT, "%s: the shape is too large", name);
         out->n *= d;
     }
@@ -152,58 +171,129 @@ static eg_status npy_begin(const char *name, const uint8_t *bytes, size_t n, eg_
 eg_status eg_npy_measure(const char *name, const uint8_t *bytes, size_t n, size_t *out)
 {
     eg_npy a;
-    size_t start, size = 1;
-    EG_TRY(npy_begin(name, bytes, n, &a, &start, &size));
-    *out = start + a.n * size;
+    size_t start;
+    EG_TRY(npy_begin(name, bytes, n, &a, &start));
+    *out = start + a.n * a.size;
     return EG_OK;
 }
 
 eg_status eg_npy_parse(const char *name, const uint8_t *bytes, size_t n, eg_npy *out)
 {
-    size_t start, size = 1;
-    EG_TRY(npy_begin(name, bytes, n, out, &start, &size));
-    if (out->n != (n - start) / size || (n - start) % size)
+    size_t start;
+    EG_TRY(npy_begin(name, bytes, n, out, &start));
+    if (out->n != (n - start) / out->size || (n - start) % out->size)
         return eg_fail(EG_EFORMAT, "%s: %zu bytes of elements, but the shape needs %zu", name,
-                       n - start, out->n * size);
+                       n - start, out->n * out->size);
     out->bytes = bytes + start;
     return EG_OK;
 }
 
+bool eg_npy_is_text(const eg_npy *a)
+{
+    return a->type == EG_NPY_BYTES || a->type == EG_NPY_TEXT;
+}
+
+bool eg_npy_is_whole(const eg_npy *a)
+{
+    return a->type <= EG_NPY_I8;
+}
+
+/* Where element i stands. */
+static const uint8_t *npy_place(const eg_npy *a, size_t i)
+{
+    size_t at = i, step = 1;
+    if (a->fortran) {
+        size_t each = a->n; /* elements of one index of the axis */
+        at = 0;
+        for (int d = 0; d < a->n_dims; d++) {
+            size_t length = (size_t)a->shape[d];
+            each /= length;
+            at += i / each % length * step;
+            step *= length;
+        }
+    }
+    return a->bytes + at * a->size;
+}
+
+static uint64_t npy_bits(const eg_npy *a, size_t i)
+{
+    const uint8_t *p = npy_place(a, i);
+    uint64_t bits = 0;
+    for (size_t k = 0; k < a->size && k < 8; k++)
+        bits |= (uint64_t)p[k] << 8 * k;
+    return bits;
+}
+
+/* A whole number; those from 2^63 on become the largest there is. */
+static int64_t npy_integer(const eg_npy *a, size_t i)
+{
+    uint64_t bits = npy_bits(a, i);
+    bool is_signed = a->type == EG_NPY_I1 || a->type == EG_NPY_I2 || a->type == EG_NPY_I4 ||
+                     a->type == EG_NPY_I8;
+    unsigned unused = 64 - 8 * (unsigned)a->size;
+    if (is_signed)
+        return (int64_t)(bits << unused) >> unused;
+    return bits > INT64_MAX ? INT64_MAX : (int64_t)bits;
+}
+
 int64_t eg_npy_whole(const eg_npy *a, size_t i)
 {
-    int32_t i4;
-    int64_t i8;
-    double v;
-    switch (a->type) {
-    case EG_NPY_U1:
-        return a->bytes[i];
-    case EG_NPY_I4:
-        memcpy(&i4, a->bytes + 4 * i, 4);
-        return i4;
-    case EG_NPY_I8:
-        memcpy(&i8, a->bytes + 8 * i, 8);
-        return i8;
-    case EG_NPY_F4:
-    case EG_NPY_F8:
-        break;
-    }
-    v = eg_npy_real(a, i);
+    if (eg_npy_is_text(a))
+        return 0;
+    if (eg_npy_is_whole(a))
+        return npy_integer(a, i);
+    double v = eg_npy_real(a, i);
     return v > -0x1p62 && v < 0x1p62 ? (int64_t)v : INT64_MIN;
 }
 
 double eg_npy_real(const eg_npy *a, size_t i)
 {
-    float f4;
+    uint64_t bits = npy_bits(a, i);
     double f8;
-    if (a->type == EG_NPY_F4) {
-        memcpy(&f4, a->bytes + 4 * i, 4);
-        return (double)f4;
-    }
+    if (a->type == EG_NPY_F2)
+        return (double)eg_float_of_half((uint16_t)bits);
+    if (a->type == EG_NPY_F4)
+        return (double)eg_float_of_bits((uint32_t)bits);
     if (a->type == EG_NPY_F8) {
-        memcpy(&f8, a->bytes + 8 * i, 8);
+        memcpy(&f8, &bits, sizeof f8);
         return f8;
     }
-    return (double)eg_npy_whole(a, i);
+    return eg_npy_is_text(a) ? 0 : (double)npy_integer(a, i);
+}
+
+/* One character in UTF-8; what is none is a question mark. Returns its bytes. */
+static size_t npy_put_character(uint32_t code, char out[4])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return npy_put_character('?', out);
+    size_t n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t k = n; --k > 0; code >>= 6)
+        out[k] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)((0xf00U >> n & 0xf0) | code);
+    return n;
+}
+
+void eg_npy_text(const eg_npy *a, size_t i, size_t room, char *out)
+{
+    const uint8_t *p = npy_place(a, i);
+    size_t n = 0, step = a->type == EG_NPY_TEXT ? 4 : 1;
+    for (size_t at = 0; eg_npy_is_text(a) && at + step <= a->size; at += step) {
+        char character[4] = {(char)p[at]};
+        uint32_t code = p[at];
+        for (size_t k = 1; k < step; k++)
+            code |= (uint32_t)p[at + k] << 8 * k;
+        size_t bytes = step == 4 ? npy_put_character(code, character) : 1;
+        if (code == 0 || n + bytes >= room)
+            break;
+        memcpy(out + n, character, bytes);
+        n += bytes;
+    }
+    if (room)
+        out[n] = 0;
 }
 
 static uint32_t zip_u16(const uint8_t *p)
@@ -326,18 +416,44 @@ static size_t npz_count(const eg_npz_array *a)
     return n;
 }
 
-/* An array as a .npy: its magic, a dictionary padded to an even place, its values. */
+/* The magic and a dictionary, padded to an even place. Returns its bytes. */
+static size_t npy_print_head(const char *type, int n_dims, const int64_t *shape, char out[512])
+{
+    char words[256];
+    int n = snprintf(words, sizeof words, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                     type);
+    for (int d = 0; d < n_dims; d++)
+        n += snprintf(words + n, sizeof words - (size_t)n, "%" PRId64 ", ", shape[d]);
+    n += snprintf(words + n, sizeof words - (size_t)n, "), }");
+    size_t whole = eg_round_up((size_t)n + 11, NPZ_ALIGN); /* with the line end */
+    memcpy(out, "\x93NUMPY\x01\x00", 8);
+    out[8] = (char)((whole - 10) & 255);
+    out[9] = (char)((whole - 10) >> 8);
+    snprintf(out + 10, 502, "%-*s\n", (int)whole - 11, words);
+    return whole;
+}
+
+eg_status eg_npy_save(const char *path, eg_npy_type type, int n_dims, const int64_t *shape,
+                      const void *values)
+{
+    char head[512];
+    const char *word = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types && !word; i++)
+        if (npy_types[i].type == type)
+            word = npy_types[i].word, n = npy_types[i].size;
+    EG_ASSERT(word != NULL);
+    for (int d = 0; d < n_dims; d++)
+        n *= (size_t)shape[d];
+    const eg_bytes parts[] = {{head, npy_print_head(word, n_dims, shape, head)}, {values, n}};
+    return eg_file_write(path, parts, 2);
+}
+
+/* An array as a .npy. */
 static void npz_array(FILE *f, const eg_npz_array *a)
 {
-    char head[256];
-    int n = snprintf(head, sizeof head, "{'descr': '<f8', 'fortran_order': False, 'shape': (");
-    for (int d = 0; d < a->n_dims; d++)
-        n += snprintf(head + n, sizeof head - (size_t)n, "%" PRId64 ", ", a->shape[d]);
-    n += snprintf(head + n, sizeof head - (size_t)n, "), }");
-    size_t whole = eg_round_up((size_t)n + 11, NPZ_ALIGN) - 10; /* with the line end */
-    fwrite("\x93NUMPY\x01\x00", 1, 8, f);
-    npz_number(f, whole, 2);
-    fprintf(f, "%-*s\n", (int)whole - 1, head);
+    char head[512];
+    fwrite(head, 1, npy_print_head("<f8", a->n_dims, a->shape, head), f);
     for (size_t i = 0; i < npz_count(a); i++) {
         uint64_t bits;
         memcpy(&bits, &a->values[i], sizeof bits);

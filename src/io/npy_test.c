@@ -28,17 +28,21 @@ static void test_every_type_is_read(void **state)
     const int64_t i8[] = {1, 2, -250};
     const float f4[] = {1, 2, -250.5f};
     const double f8[] = {1, 2, -250.5};
+    const int8_t i1[] = {1, 2, -100};
+    const uint16_t u2[] = {1, 2, 65000}, f2[] = {0x3c00, 0x4000, 0xdbd4};
+    const int16_t i2[] = {1, 2, -30000};
+    const uint32_t u4[] = {1, 2, 4000000000U};
+    const uint64_t u8[] = {1, 2, 1ULL << 40};
     const struct {
         const char *type;
         const void *data;
         size_t size;
         double last;
-    } rows[] = {{"|u1", u1, 3, 250},
-                {"<i4", i4, 12, -250},
-                {"<i8", i8, 24, -250},
-                {"<f4", f4, 12, -250.5},
-                {"<f8", f8, 24, -250.5}};
-    for (size_t k = 0; k < 5; k++) {
+    } rows[] = {{"|u1", u1, 3, 250},     {"<i4", i4, 12, -250},   {"<i8", i8, 24, -250},
+                {"<f4", f4, 12, -250.5}, {"<f8", f8, 24, -250.5}, {"|i1", i1, 3, -100},
+                {"|b1", u1, 3, 250},     {"<u2", u2, 6, 65000},   {"<i2", i2, 6, -30000},
+                {"<u4", u4, 12, 4e9},    {"<u8", u8, 24, 0x1p40}, {"<f2", f2, 6, -250.5}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         char header[100];
         snprintf(header, sizeof header,
                  "{'descr': '%s', 'fortran_order': False, 'shape': (3, 1), }   \n",
@@ -54,6 +58,49 @@ static void test_every_type_is_read(void **state)
         assert_fails(eg_npy_parse("a.npy", file, n - 1, &a), EG_EFORMAT, "a.npy: ");
         assert_fails(eg_npy_parse("a.npy", file, n + 1, &a), EG_EFORMAT, "the shape needs");
     }
+}
+
+static void test_the_first_axis_may_vary_fastest(void **state)
+{
+    (void)state;
+    uint8_t file[300], data[24];
+    eg_npy a;
+    for (uint8_t i = 0; i < 24; i++)
+        data[i] = i;
+    size_t n = make_npy(file, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4), }\n",
+                        data, 24);
+    assert_ok(eg_npy_parse("a.npy", file, n, &a));
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < 3; j++)
+            for (size_t k = 0; k < 4; k++)
+                assert_int_equal(eg_npy_whole(&a, (i * 3 + j) * 4 + k), i + 2 * j + 6 * k);
+}
+
+static void test_texts_become_utf8(void **state)
+{
+    (void)state;
+    uint8_t file[300];
+    char text[40];
+    eg_npy a;
+    const uint32_t wide[] = {'a', 0xe9, 0x20ac, 0x1f600, 0xd800, 0, 'x', 0};
+    size_t n =
+        make_npy(file, "{'descr': '<U4', 'fortran_order': False, 'shape': (2,), }\n", wide, 32);
+    assert_ok(eg_npy_parse("a.npy", file, n, &a));
+    assert_true(eg_npy_is_text(&a));
+    eg_npy_text(&a, 0, sizeof text, text);
+    assert_string_equal(text, "a\u00e9\u20ac\U0001f600");
+    eg_npy_text(&a, 0, 4, text);
+    assert_string_equal(text, "a\u00e9");
+    eg_npy_text(&a, 1, sizeof text, text);
+    assert_string_equal(text, "?");
+    n = make_npy(file, "{'descr': '|S3', 'fortran_order': False, 'shape': (2,), }\n",
+                 "abcd\0\0", 6);
+    assert_ok(eg_npy_parse("a.npy", file, n, &a));
+    eg_npy_text(&a, 0, sizeof text, text);
+    assert_string_equal(text, "abc");
+    eg_npy_text(&a, 1, sizeof text, text);
+    assert_string_equal(text, "d");
+    assert_near(eg_npy_real(&a, 0), 0, 0);
 }
 
 static void test_keys_may_come_in_any_order(void **state)
@@ -77,7 +124,8 @@ static void test_bad_headers_are_refused(void **state)
         const char *header, *words;
     } rows[] = {
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "type '>f4'"},
-        {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "Fortran"},
+        {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "array.astype(str)"},
+        {"{'descr': '<U0', 'fortran_order': False, 'shape': (1,), }", "type '<U0'"},
         {"{'descr': '<f4', 'fortran_order': False, }", "header"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "header"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1), }", "header"},
@@ -232,6 +280,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_type_is_read),
+        cmocka_unit_test(test_the_first_axis_may_vary_fastest),
+        cmocka_unit_test(test_texts_become_utf8),
         cmocka_unit_test(test_keys_may_come_in_any_order),
         cmocka_unit_test(test_bad_headers_are_refused),
         cmocka_unit_test(test_npz_gives_its_entries),

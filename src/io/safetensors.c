@@ -5,6 +5,8 @@
  */
 #include "io/safetensors.h"
 
+#include "base/half.h"
+
 #include "io/file.h"
 #include "io/json.h"
 
@@ -24,6 +26,7 @@ struct eg_tensors {
     const eg_json *notes; /* NULL when there are none */
     eg_stored *items;
     size_t n;
+    eg_arena made; /* values that were made of others */
 };
 
 const char *eg_stored_type_text(eg_stored_type type)
@@ -299,6 +302,7 @@ void eg_tensors_free(eg_tensors *t)
         return;
     eg_json_free(t->header);
     free(t->items);
+    eg_arena_fini(&t->made);
     free(t->file);
     free(t->label);
     free(t);
@@ -378,6 +382,40 @@ eg_status eg_tensors_read(const eg_tensors *t, const char *name, int rank, const
                        eg_stored_label_of(name).text);
     return eg_blame(st_read_floats(s, rank, dims, out), "%s: tensor '%s'", t->label,
                     eg_stored_label_of(name).text);
+}
+
+/* The same values in F32, of the file's arena. */
+static eg_status st_widen(eg_tensors *t, eg_stored *s)
+{
+    size_t n = s->n_bytes / sizeof(uint16_t);
+    bool half = s->type == EG_STORED_F16;
+    float *out = eg_arena_alloc(&t->made, n * sizeof *out + 1);
+    if (!out)
+        return eg_fail(EG_ENOMEM, "%s: no memory for %zu values", t->label, n);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, (const char *)s->bytes + i * sizeof bits, sizeof bits);
+        out[i] = half ? eg_float_of_half(bits) : eg_float_of_bfloat(bits);
+    }
+    s->type = EG_STORED_F32;
+    s->bytes = out;
+    s->n_bytes = n * sizeof *out;
+    return EG_OK;
+}
+
+eg_status eg_tensors_simplify(eg_tensors *t)
+{
+    static const char wrapped[] = "module.";
+    size_t n = sizeof wrapped - 1;
+    bool all = t->n > 0;
+    for (size_t i = 0; i < t->n; i++) {
+        all &= strncmp(t->items[i].name, wrapped, n) == 0;
+        if (t->items[i].type == EG_STORED_F16 || t->items[i].type == EG_STORED_BF16)
+            EG_TRY(st_widen(t, &t->items[i]));
+    }
+    for (size_t i = 0; i < t->n && all; i++)
+        t->items[i].name += n;
+    return EG_OK;
 }
 
 eg_status eg_tensors_check_finite(const eg_tensors *t)

@@ -47,6 +47,7 @@ static const char afcl_name[] = "afcl";
 static eg_status afcl_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
     (void)options;
+    out->classes = true;
     out->global = true;
     if (in->train->rotations)
         return eg_fail(EG_ENOTSUP, "its head is of upright images: leave out train.rotations");
@@ -73,8 +74,7 @@ static eg_status afcl_samples(void *self, eg_client *c)
 static eg_status afcl_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
     const afcl_client *a = self;
-    const eg_point at = {(float *)(uintptr_t)c->global, /* only read */
-                         (float *)(uintptr_t)c->global_state};
+    const eg_weights at = {c->global, c->global_state};
     eg_ridge sum = {0};
     if (exchange != EG_TRAINING || !a->lacks)
         return EG_OK;

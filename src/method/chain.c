@@ -155,6 +155,7 @@ static eg_status parts_join(const eg_method *m, size_t part, const eg_wishes *w,
     a->all.insert_once |= w->insert_once;
     a->all.fills |= w->fills;
     a->all.images |= w->images;
+    a->all.pixels |= w->pixels;
     a->all.personal |= w->personal;
     a->all.plain_mean |= w->plain_mean;
     a->all.rests |= w->rests;
@@ -175,8 +176,11 @@ eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memor
                          eg_agreement *out)
 {
     parts_claim claims = {0};
-    *out = (eg_agreement){
-        .outputs = EG_MAX_PARTS, .answers = EG_MAX_PARTS, .fixed_rows = true, .n_exchanges = 1};
+    *out = (eg_agreement){.outputs = EG_MAX_PARTS,
+                          .answers = EG_MAX_PARTS,
+                          .fixed_rows = true,
+                          .n_exchanges = 1,
+                          .hides = in->hides};
     out->exchanges[0].part = EG_MAX_PARTS;
     out->exchanges[0].is.name = "training";
     if (p->n == 0)
@@ -188,6 +192,13 @@ eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memor
             EG_TRY(eg_blame(m->setup(p->at[i].options, in, &w), "%s", m->component.name));
         if (in->scenario)
             EG_TRY(eg_scenario_require(in->scenario, m->component.name, w.offers));
+        if (w.classes && in->target && !in->target->classes)
+            return eg_fail(EG_ENOTSUP,
+                           "%s needs one class for each sample; the targets of these data are "
+                           "%s",
+                           m->component.name, in->target->things);
+        if (in->hides)
+            EG_TRY(eg_part_check_sums(m, &w));
         if (w.memory && !has_memory)
             return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->component.name);
         EG_TRY(parts_join(m, i, &w, &claims, out));
@@ -213,7 +224,7 @@ eg_status eg_answers_know(const eg_method *m, const void *options, const eg_net 
     for (size_t i = 0; i < eg_bundle_n(*out) && fits; i++) {
         eg_bundle_entry e;
         eg_bundle_at(*out, i, &e);
-        fits = !e.is_scalar;
+        fits = !e.is_scalar && e.values;
     }
     if (s == EG_OK && !fits)
         s = eg_fail(EG_EINVAL, "answers know up to %d tensors and no scalar", EG_MAX_KNOWN);

@@ -59,6 +59,7 @@ typedef struct eg_agreement {
     bool sends_each; /* a part sends each client something of its own */
     bool has_models; /* a part has models of clients */
     bool shows;      /* a part's clients draw */
+    bool hides;      /* the server learns sums of answers alone */
     bool fixed_rows; /* no part changes samples or rows of batches, or leaves rounds out */
     size_t n_replays, n_exchanges, n_uploads;
     const char *uploads[EG_MAX_PARTS * EG_MAX_UPLOADS];
@@ -77,6 +78,13 @@ typedef struct eg_agreement {
 /* Asks every part once. has_memory: the experiment declares one. */
 eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memory,
                          eg_agreement *out);
+
+/* sums.c: what answers to exchange x hold beside the model where their sum alone is told, a
+ * bundle to be freed. */
+eg_status eg_parts_sums(const eg_parts *p, const eg_agreement *a, const eg_net *net, size_t x,
+                        eg_bundle **out);
+/* EG_ENOTSUP: the server looks at single answers of a part that wishes this. */
+eg_status eg_part_check_sums(const eg_method *m, const eg_wishes *w);
 
 /* What the answering part declares, a bundle to be freed; NULL if there is no such part. */
 eg_status eg_parts_known(const eg_parts *p, const eg_agreement *a, const eg_net *net,

@@ -16,6 +16,8 @@
 #include <engram/method.h>
 #include <engram/op.h>
 
+#include "base/real.h"
+
 #include <math.h>
 
 typedef struct dann {
@@ -60,7 +62,7 @@ static double dann_lambda(const dann *d, const eg_client *c)
         return d->lambda;
     int64_t rounds = eg_scenario_n_rounds(c->scenario);
     double progress = rounds > 0 ? fmin(1, (double)c->round / (double)rounds) : 1;
-    return 2 / (1 + exp(-10 * progress)) - 1;
+    return 2 / (1 + eg_real_exp(-10 * progress)) - 1;
 }
 
 /* Whether the task of the batch's row i is known. */

@@ -99,7 +99,7 @@ static int rows_drawn(int filled, int n, int step, const char *part, uint32_t dr
     float number[ROWS], none[ROWS] = {0}, drawn[ROWS];
     for (int i = 0; i < filled; i++)
         number[i] = (float)i;
-    assert_ok(eg_memory_new(EG_MEMORY_RESERVOIR, ROWS, 1, 0, &m));
+    assert_ok(eg_memory_new(EG_MEMORY_RESERVOIR, ROWS, (eg_memory_row){1, 1, 0}, &m));
     assert_ok(eg_memory_set(m, &(eg_memory_rows){filled, filled, 1, number, none, NULL}));
     eg_rng rng = eg_part_stream(&(eg_part_draw){.part = part,
                                                 .seed = ONE_CLIENT_SEED,

@@ -53,7 +53,7 @@ static eg_node *derpp_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
         eg_replayed past = eg_client_replayed(c, g, DERPP_LABELS);
         if (past.n > 0) {
             eg_node *now = eg_client_counted(c, g, eg_client_outputs(c, g, past.x));
-            loss = derpp_add(g, loss, d->beta, eg_cross_entropy(g, now, past.labels, NULL));
+            loss = derpp_add(g, loss, d->beta, eg_client_loss(c, g, now, past.labels));
         }
     }
     return loss;

@@ -45,7 +45,7 @@ static eg_status dgr_setup(const void *options, const eg_setting *in, eg_wishes 
     if (in->train->rotations)
         return eg_fail(EG_EINVAL, "its generator draws upright images alone; "
                                   "train.rotations must be false");
-    out->images = true;
+    out->images = out->classes = true;
     out->shares_plain = true;
     out->offers = EG_OFFERS_BOUNDARIES;
     return EG_OK;
@@ -146,7 +146,7 @@ static eg_node *dgr_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
 static eg_status dgr_replay(dgr_client *d, eg_client *c, eg_rng *rng, int64_t n, float *x,
                             float *labels)
 {
-    const eg_point at = {d->labeller->param, d->labeller->state};
+    const eg_weights at = {d->labeller->param, d->labeller->state};
     float *logits;
     memset(labels, 0, (size_t)n * sizeof *labels);
     EG_TRY(eg_generator_draw(d->past, labels, n, rng, x));

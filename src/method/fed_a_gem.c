@@ -16,6 +16,7 @@
 #include <engram/method.h>
 
 #include "base/base.h"
+#include "base/real.h"
 #include "method/lib/project.h"
 
 #include <math.h>
@@ -76,11 +77,23 @@ static eg_status fed_a_gem_setup(const void *options, const eg_setting *in, eg_w
 {
     const fed_a_gem *a = options;
     (void)in;
+    out->sums = a->aggregation == FED_A_GEM_MEAN; /* else it weighs each client's update */
     out->memory = true;
     out->insert_once = a->variant == 1;
     /* A client whose stream is over still has a memory, and the paper asks all of them. */
     out->exchanges[0] = (eg_exchange){.name = "reference", .sum = true, .everyone = true};
     return EG_OK;
+}
+
+static eg_status fed_a_gem_sums(const void *options, const eg_net *net, int exchange,
+                                eg_bundle *out)
+{
+    float *values;
+    (void)options;
+    return exchange == FED_A_GEM_REFERENCE
+               ? eg_bundle_room(out, fed_a_gem_name,
+                                eg_dims((int64_t)eg_params_length(eg_net_params(net))), &values)
+               : EG_OK;
 }
 
 static eg_status fed_a_gem_download(void *self, eg_client *c, int exchange,
@@ -195,7 +208,7 @@ static double fed_a_gem_weight(void *self, eg_server *s, int64_t client, const e
     if (a->is.aggregation == FED_A_GEM_MEAN || !a->reference || !w)
         return 1;
     double cosine = fed_a_gem_cosine(s, w, a->reference);
-    return a->is.aggregation == FED_A_GEM_SOFTMAX ? exp(cosine) : fmax(0, cosine);
+    return a->is.aggregation == FED_A_GEM_SOFTMAX ? eg_real_exp(cosine) : fmax(0, cosine);
 }
 
 /* Takes the reference from what a bundle holds: the mean of the answers, or what was kept. */
@@ -254,6 +267,7 @@ const eg_method eg_method_fed_a_gem = {
                   sizeof(fed_a_gem), fed_a_gem_opts},
     .leaves = EG_LEAVES_VECTORS,
     .setup = fed_a_gem_setup,
+    .sums = fed_a_gem_sums,
     .client = {.size = sizeof(fed_a_gem_client),
                .download = fed_a_gem_download,
                .grad = fed_a_gem_grad,

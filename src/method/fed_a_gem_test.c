@@ -3,7 +3,7 @@
  */
 #include "hand_client.h"
 
-#include "method/bundle_mean.h"
+#include "method/mean.h"
 
 extern const eg_method eg_method_fed_a_gem;
 

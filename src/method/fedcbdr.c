@@ -23,6 +23,7 @@
 #include "method/lib/samples.h"
 
 #include "base/base.h"
+#include "base/real.h"
 #include "io/lapack.h"
 
 #include <engram/method.h>
@@ -90,7 +91,7 @@ static eg_status fedcbdr_setup(const void *options, const eg_setting *in, eg_wis
 {
     const fedcbdr *f = options;
     out->offers = EG_OFFERS_COMMON_TASKS | EG_OFFERS_TASK_CLASSES;
-    out->shares_plain = true;
+    out->shares_plain = out->classes = true;
     out->exchanges[0] = (eg_exchange){.name = "products of features", .sum = true};
     out->exchanges[1] = (eg_exchange){.name = "keys of samples"};
     if (in->scenario && f->size < eg_scenario_n_classes(in->scenario))
@@ -255,7 +256,7 @@ static void fedcbdr_draw(const fedcbdr_client *f, eg_client *c, const eg_sample 
     eg_rng rng = eg_client_stream(c, 0);
     for (size_t i = 0; i < *n; i++) {
         double u = fmax(eg_rng_unit(&rng), DBL_MIN);
-        double key = log(u) / fedcbdr_leverage(f, x + (int64_t)i * d, d);
+        double key = eg_real_log(u) / fedcbdr_leverage(f, x + (int64_t)i * d, d);
         list[i].is = samples[i];
         list[i].key = (float)fmax(key, -FLT_MAX);
     }

@@ -9,7 +9,7 @@
 #include "engine/generator/acgan.h"
 #include "method/lib/fedcil.h"
 
-/* One client, two tasks of two classes, one batch a round. The network is linear, so that its
+/* One client, two tasks of two classes, one batch per round. The network is linear, so that its
  * features are the pixels. */
 static const char text[] =
     "name: t\n"
@@ -213,7 +213,7 @@ static void test_losses_and_gradients_are_those_by_hand(void **state)
 
 /* --- Who drew what: every drawing of a batch once more, by whom and of what it should be. */
 
-/* The part's draws in the order of fedcil_client.c. */
+/* The part's draws in the order of the client. */
 enum { FAKES, MORE, REPLAY, AGREE, PAIR, ANY, TEACH };
 
 /* The stream of a draw in the round's only batch; the generator is taught after its step. */

@@ -53,6 +53,26 @@ static const eg_opt fedcurv_opts[] = {
 static const char fedcurv_fisher[] = "fedcurv.fisher", fedcurv_pull[] = "fedcurv.pull",
                   fedcurv_clients[] = "fedcurv.clients";
 
+static eg_status fedcurv_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    (void)options, (void)in;
+    out->sums = true;
+    return EG_OK;
+}
+
+static eg_status fedcurv_sums(const void *options, const eg_net *net, int exchange,
+                              eg_bundle *out)
+{
+    const fedcurv *f = options;
+    eg_shape shape = eg_dims((int64_t)eg_params_length(eg_net_params(net)));
+    float *values;
+    (void)exchange;
+    if (f->lambda <= 0)
+        return EG_OK;
+    EG_TRY(eg_bundle_room(out, fedcurv_fisher, shape, &values));
+    return eg_bundle_room(out, fedcurv_pull, shape, &values);
+}
+
 static eg_status fedcurv_find(const eg_bundle *from, size_t n_params, fedcurv_pair *out)
 {
     *out = (fedcurv_pair){0};
@@ -169,11 +189,11 @@ static eg_status fedcurv_count(fedcurv_server *f, int64_t client)
     return EG_OK;
 }
 
-static void fedcurv_sum(fedcurv_server *f, fedcurv_pair p, size_t n_params)
+static void fedcurv_sum(fedcurv_server *f, fedcurv_pair p, float times, size_t n_params)
 {
     for (size_t i = 0; i < n_params; i++) {
-        f->fisher[i] += p.fisher[i];
-        f->pull[i] += p.pull[i];
+        f->fisher[i] += times * p.fisher[i];
+        f->pull[i] += times * p.pull[i];
     }
 }
 
@@ -196,8 +216,14 @@ static eg_status fedcurv_collect(void *self, eg_server *s, int exchange, int64_t
     if (!p.fisher)
         return EG_OK;
     EG_TRY(fedcurv_begin_sums(f, s));
-    fedcurv_sum(f, p, s->n_params);
-    return fedcurv_count(f, client);
+    if (client != EG_SERVER) {
+        fedcurv_sum(f, p, 1, s->n_params);
+        return fedcurv_count(f, client);
+    }
+    fedcurv_sum(f, p, (float)s->n_summed, s->n_params); /* it is the mean of these */
+    for (size_t i = 0; i < s->n_summed; i++)
+        EG_TRY(fedcurv_count(f, s->summed[i]));
+    return EG_OK;
 }
 
 static eg_status fedcurv_save(void *self, eg_server *s)
@@ -228,7 +254,7 @@ static eg_status fedcurv_begin(void *self, eg_server *s)
     eg_bundle_find(kept, fedcurv_clients, &n);
     EG_TRY(eg_bundle_need_counts(kept, fedcurv_clients, n, 1 << 24, &clients));
     EG_TRY(fedcurv_begin_sums(f, s));
-    fedcurv_sum(f, p, s->n_params);
+    fedcurv_sum(f, p, 1, s->n_params);
     EG_TRY(eg_bundle_need_count(kept, "fedcurv.round", INT64_C(1) << 53, &f->round));
     for (size_t i = 0; i < n; i++)
         EG_TRY(fedcurv_count(f, (int64_t)clients[i]));
@@ -249,6 +275,8 @@ const eg_method eg_method_fedcurv = {
          "holds each client to what the others' data need, by their Fisher information",
          sizeof(fedcurv), fedcurv_opts},
     .leaves = EG_LEAVES_VECTORS,
+    .setup = fedcurv_setup,
+    .sums = fedcurv_sums,
     .client = {.size = sizeof(fedcurv_client),
                .download = fedcurv_download,
                .grad = fedcurv_grad,

@@ -35,7 +35,7 @@ static eg_status fedlwf_2t_setup(const void *options, const eg_setting *in, eg_w
     if (f->own + f->server > 1)
         return eg_fail(EG_EINVAL, "the teachers' weights %g and %g are more than 1 together",
                        f->own, f->server);
-    out->shares_plain = true;
+    out->shares_plain = out->classes = true;
     out->offers = EG_OFFERS_BOUNDARIES;
     return EG_OK;
 }

@@ -24,6 +24,7 @@
 #include "base/base.h"
 #include "method/lib/prototypes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +69,42 @@ static const eg_opt fedspace_opts[] = {
 // clang-format on
 
 static const char fedspace_name[] = "fedspace";
+static const char fedspace_dense[] = "fedspace.dense";
 static const char fedspace_empty[] = "fedspace.empty"; /* an upload's, of the release */
 enum { FEDSPACE_CONTRAST_DRAW = 1 };                   /* Equation 8 has draw 0 */
 
 static bool fedspace_releases(const fedspace *f)
 {
     return f->variant == EG_MEASURE_RELEASE;
+}
+
+/* Where sums alone are told: n e of each class and n, and n r of all and n, dense. */
+enum { FEDSPACE_MOST = 65536 }; /* the most of an element */
+
+static eg_status fedspace_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    const fedspace *f = options;
+    EG_TRY(eg_prototypes_setup(options, in, out));
+    out->sums = true;
+    return in->hides && fedspace_releases(f)
+               ? eg_fail(EG_ENOTSUP, "the release tells the server which classes each client "
+                                     "lacks, which secure and dp hide: set fedspace.variant to "
+                                     "paper")
+               : EG_OK;
+}
+
+static eg_status fedspace_sums(const void *options, const eg_net *net, int exchange,
+                               eg_bundle *out)
+{
+    const fedspace *f = options;
+    int64_t classes = eg_net_spec_of(net)->classes, d = eg_net_n_features(net);
+    float *values;
+    (void)exchange;
+    if (f->prototypes == 1)
+        return EG_OK;
+    EG_TRY(eg_bundle_room(out, fedspace_dense, eg_dims(classes + 1, d + 1), &values));
+    values[0] = FEDSPACE_MOST;
+    return EG_OK;
 }
 
 /* Which prototypes the terms draw from, and whether there are such. */
@@ -255,6 +286,26 @@ static eg_status fedspace_tell_empty(const fedspace_client *f, const eg_client *
     return EG_OK;
 }
 
+/* The answer where sums alone are told. */
+static eg_status fedspace_tell_dense(const fedspace_client *f, const eg_client *c,
+                                     eg_bundle *to)
+{
+    const eg_prototypes *p = &f->now;
+    int64_t classes = eg_net_spec_of(c->net)->classes, row = p->d + 1;
+    float *dense, n = (float)c->view.n;
+    EG_TRY(eg_bundle_room(to, fedspace_dense, eg_dims(classes + 1, row), &dense));
+    for (int64_t k = 0; k < p->n_classes; k++) {
+        for (int64_t j = 0; p->known[k] && j < p->d; j++)
+            dense[k * row + j] = n * p->means[k * p->d + j];
+        dense[k * row + p->d] = p->known[k] ? n : 0;
+    }
+    if (p->radius >= 0) {
+        dense[classes * row] = n * (float)p->radius;
+        dense[classes * row + p->d] = n;
+    }
+    return EG_OK;
+}
+
 static eg_status fedspace_answer(void *self, eg_client *c, int exchange, eg_bundle *to)
 {
     fedspace_client *f = self;
@@ -266,7 +317,10 @@ static eg_status fedspace_answer(void *self, eg_client *c, int exchange, eg_bund
     }
     if (!local && fedspace_releases(&f->is))
         EG_TRY(fedspace_tell_empty(f, c, to));
-    return local ? EG_OK : eg_prototypes_write(&f->now, fedspace_name, to);
+    if (local)
+        return EG_OK;
+    return c->hides ? fedspace_tell_dense(f, c, to)
+                    : eg_prototypes_write(&f->now, fedspace_name, to);
 }
 
 static eg_status fedspace_begin(void *self, eg_server *s)
@@ -323,15 +377,42 @@ static eg_status fedspace_accept(void *self, eg_server *s, int exchange, int64_t
                                             : eg_fail(EG_ENOENT, "prototypes are missing");
 }
 
+/* The mean of what clients told: a class's prototype is a quotient, so their number does not
+ * matter. A sum of weights that rounding brought near 0 is none. */
+static eg_status fedspace_collect_dense(fedspace_server *f, const eg_server *s,
+                                        const eg_bundle *from)
+{
+    size_t n;
+    const float *dense = eg_bundle_find(from, fedspace_dense, &n);
+    int64_t classes = eg_net_spec_of(s->net)->classes, row = f->known.d + 1;
+    if (!dense)
+        return EG_OK;
+    for (int64_t k = 0; k < f->known.n_classes; k++) {
+        float weight = dense[k * row + f->known.d];
+        if (!(weight > 1e-3f))
+            continue;
+        for (int64_t j = 0; j < f->known.d; j++)
+            f->sums[k * f->known.d + j] = (double)dense[k * row + j];
+        f->weights[k] = (double)weight;
+    }
+    if (dense[classes * row + f->known.d] > 1e-3f) {
+        f->radius = fmax((double)dense[classes * row], 0);
+        f->radius_weight = (double)dense[classes * row + f->known.d];
+    }
+    return EG_OK;
+}
+
 static eg_status fedspace_collect(void *self, eg_server *s, int exchange, int64_t client,
                                   const eg_bundle *from)
 {
     fedspace_server *f = self;
     const eg_prototypes *p = &f->arrived;
     double samples = 0;
-    (void)s, (void)exchange, (void)client;
+    (void)exchange;
     if (f->is.prototypes == 1)
         return EG_OK;
+    if (client == EG_SERVER)
+        return fedspace_collect_dense(f, s, from);
     eg_bundle_scalar_of(from, "samples", &samples);
     eg_prototypes_clear(&f->arrived);
     EG_TRY(eg_prototypes_read(&f->arrived, fedspace_name, from));
@@ -407,6 +488,8 @@ const eg_method eg_method_fedspace = {
          "prototypes of all clients' classes, a contrast of features, slow aggregation",
          sizeof(fedspace), fedspace_opts},
     .leaves = EG_LEAVES_FIGURES,
+    .setup = fedspace_setup,
+    .sums = fedspace_sums,
     .loss = fedspace_loss,
     .form = fedspace_form,
     .fill = fedspace_fill,

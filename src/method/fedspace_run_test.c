@@ -280,7 +280,7 @@ static eg_status rogue_answer(void *self, eg_client *c, int exchange, eg_bundle 
     if (c->id != 1)
         return EG_OK;
     if (mischief == BAD_MODEL) {
-        float *param = (float *)(uintptr_t)eg_bundle_find(to, "param", &n);
+        float *param = eg_bundle_values(to, "param");
         param[0] = NAN;
         return EG_OK;
     }
@@ -322,7 +322,7 @@ static void run_rogue(int what, const char *words, char hash[65])
     eg_experiment *e = small_run_open(folder, &r);
     assert_ok(runs_run(e, folder, 2, 0, path));
     eg_experiment_free(e);
-    if (count_events(path, words) != 4) /* once a round */
+    if (count_events(path, words) != 4) /* once per round */
         fail_msg("'%s' is said %d times", words, count_events(path, words));
     runs_hash(path, hash);
 }

@@ -3,7 +3,8 @@
  */
 #include "one_client.h"
 
-/* Classes 0 to 3 in two tasks; one client, one batch a round. Features are the hidden layer's.
+/* Classes 0 to 3 in two tasks; one client, one batch per round. Features are the hidden
+ * layer's.
  */
 #define TEXT(method, depth)                                                                    \
     "name: t\n"                                                                                \

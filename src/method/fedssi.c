@@ -102,7 +102,7 @@ static eg_status fedssi_fill(const fedssi *f, eg_client *c, const float *before,
 {
     eg_learner *v;
     float *all;
-    EG_TRY(eg_pim_begin(c, &(eg_point){c->param, c->state}, "fedssi.surrogate", &v));
+    EG_TRY(eg_pim_begin(c, &(eg_weights){c->param, c->state}, "fedssi.surrogate", &v));
     EG_TRY(eg_bundle_room(record, fedssi_all, eg_dims((int64_t)c->n_params), &all));
     EG_TRY(fedssi_train(f, c, v, all));
     for (size_t i = 0; i < c->n_params; i++) {

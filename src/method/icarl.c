@@ -13,6 +13,7 @@
  * Mammoth's code also adds 1e-5 |w|^2 to the loss (optimizer.weight_decay: 2e-5) and takes
  * means over mirrored images too (`mirror`).
  */
+#include "base/real.h"
 #include "method/lib/class_means.h"
 
 #include <engram/op.h>
@@ -36,10 +37,11 @@ static const eg_opt icarl_opts[] = {
 
 static eg_status icarl_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)options;
+    out->pixels = ((const eg_class_means_opts *)options)->mirror;
     if (in->train->rotations)
         return eg_fail(EG_ENOTSUP, "exemplars are upright: train.rotations must be false");
     out->offers = EG_OFFERS_BOUNDARIES;
+    out->classes = true;
     out->memory = out->fills = out->global = out->shares_plain = true;
     out->exchanges[0] = (eg_exchange){.name = "means", .sum = true, .everyone = true};
     return EG_OK;
@@ -102,11 +104,11 @@ static eg_status icarl_fill(void *self, eg_client *c)
     float *t = eg_plan_input(c->plan, "icarl.targets"); /* [batch, n_classes] */
     const eg_rows rows = {.n = c->batch, .x = c->x, .labels = c->labels};
     if (p->teacher)
-        EG_TRY(eg_client_look(c, &(eg_point){p->teacher->param, p->teacher->state}, &rows,
+        EG_TRY(eg_client_look(c, &(eg_weights){p->teacher->param, p->teacher->state}, &rows,
                               &(eg_look){.logits = t}));
     for (int64_t i = 0; i < c->batch; i++, t += c->n_classes)
         for (int64_t y = 0; y < c->n_classes; y++)
-            t[y] = p->teacher && p->old[y] ? 1 / (1 + expf(-t[y]))
+            t[y] = p->teacher && p->old[y] ? 1 / (1 + (float)eg_real_exp(-(double)t[y]))
                                            : (float)((int64_t)c->labels[i] == y);
     return EG_OK;
 }

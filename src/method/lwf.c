@@ -37,6 +37,7 @@ static eg_status lwf_setup(const void *options, const eg_setting *in, eg_wishes 
 {
     (void)options, (void)in;
     out->offers = EG_OFFERS_BOUNDARIES;
+    out->classes = true;
     return EG_OK;
 }
 

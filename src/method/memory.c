@@ -11,28 +11,27 @@
 struct eg_memory {
     eg_memory_kind kind;
     int64_t size, filled, seen;
-    size_t sample, n_logits;
-    float *x;       /* [size, sample] */
-    float *labels;  /* [size] */
-    float *logits;  /* [size, n_logits] */
+    eg_memory_row row;
+    float *x;       /* [size, row.sample] */
+    float *labels;  /* [size, row.target] */
+    float *logits;  /* [size, row.logits] */
     int64_t *order; /* [size], for draws */
 };
 
-eg_status eg_memory_new(eg_memory_kind kind, int64_t size, size_t sample, size_t n_logits,
-                        eg_memory **out)
+eg_status eg_memory_new(eg_memory_kind kind, int64_t size, eg_memory_row row, eg_memory **out)
 {
     *out = NULL;
     eg_memory *m = calloc(1, sizeof *m);
     if (!m)
         return eg_fail(EG_ENOMEM, "no memory for a client's memory");
-    m->kind = kind, m->size = size, m->sample = sample, m->n_logits = n_logits;
-    eg_status s = eg_alloc((size_t)size, sample * sizeof(float), &m->x);
+    m->kind = kind, m->size = size, m->row = row;
+    eg_status s = eg_alloc((size_t)size, row.sample * sizeof(float), &m->x);
     if (s == EG_OK)
-        s = eg_alloc((size_t)size, sizeof(float), &m->labels);
+        s = eg_alloc((size_t)size, row.target * sizeof(float), &m->labels);
     if (s == EG_OK)
         s = eg_alloc((size_t)size, sizeof(int64_t), &m->order);
-    if (s == EG_OK && n_logits)
-        s = eg_alloc((size_t)size, n_logits * sizeof(float), &m->logits);
+    if (s == EG_OK && row.logits)
+        s = eg_alloc((size_t)size, row.logits * sizeof(float), &m->logits);
     if (s != EG_OK) {
         eg_memory_free(m);
         return s;
@@ -69,17 +68,21 @@ static int64_t memory_slot(const eg_memory *m, eg_rng *rng)
     }
 }
 
+/* Row `from` of n floats becomes row `to`. */
+static void memory_put(float *b, int64_t to, const float *a, int64_t from, size_t n)
+{
+    memcpy(b + (size_t)to * n, a + (size_t)from * n, n * sizeof *b);
+}
+
 /* Copies row `from` of one set to row `to` of another; labels and logits where wanted. */
 static void memory_copy(const eg_memory *m, const eg_memory_rows *a, int64_t from,
                         const eg_memory_rows *b, int64_t to)
 {
-    memcpy(b->x + (size_t)to * m->sample, a->x + (size_t)from * m->sample,
-           m->sample * sizeof *b->x);
+    memory_put(b->x, to, a->x, from, m->row.sample);
     if (b->labels)
-        b->labels[to] = a->labels[from];
+        memory_put(b->labels, to, a->labels, from, m->row.target);
     if (a->logits && b->logits)
-        memcpy(b->logits + (size_t)to * m->n_logits, a->logits + (size_t)from * m->n_logits,
-               m->n_logits * sizeof *b->logits);
+        memory_put(b->logits, to, a->logits, from, m->row.logits);
 }
 
 void eg_memory_push(eg_memory *m, const eg_memory_rows *rows, eg_rng *rng)
@@ -122,23 +125,21 @@ int64_t eg_memory_draw(const eg_memory *m, eg_rng *rng, const eg_memory_rows *to
 
 eg_memory_rows eg_memory_get(const eg_memory *m)
 {
-    return (eg_memory_rows){m->filled, m->seen, m->sample, m->x, m->labels, m->logits};
+    return (eg_memory_rows){m->filled, m->seen, m->row.sample, m->x, m->labels, m->logits};
 }
 
 eg_status eg_memory_set(eg_memory *m, const eg_memory_rows *rows)
 {
-    if (rows->n > m->size || rows->seen < rows->n || (rows->n && rows->sample != m->sample) ||
-        (rows->n && m->n_logits && !rows->logits))
+    if (rows->n > m->size || rows->seen < rows->n ||
+        (rows->n && rows->sample != m->row.sample) ||
+        (rows->n && m->row.logits && !rows->logits))
         return eg_fail(EG_ESHAPE, "%lld rows of %zu values do not fit a memory of %lld by %zu",
-                       (long long)rows->n, rows->sample, (long long)m->size, m->sample);
+                       (long long)rows->n, rows->sample, (long long)m->size, m->row.sample);
     m->filled = rows->n;
     m->seen = rows->seen;
-    if (rows->n) {
-        memcpy(m->x, rows->x, (size_t)rows->n * m->sample * sizeof *m->x);
-        memcpy(m->labels, rows->labels, (size_t)rows->n * sizeof *m->labels);
-        if (m->n_logits)
-            memcpy(m->logits, rows->logits, (size_t)rows->n * m->n_logits * sizeof *m->logits);
-    }
+    const eg_memory_rows own = eg_memory_get(m);
+    for (int64_t i = 0; i < rows->n; i++)
+        memory_copy(m, rows, i, &own, i);
     return EG_OK;
 }
 

@@ -26,7 +26,7 @@ static void offer(eg_memory *m, int64_t n, int64_t batch, eg_rng *rng)
 static eg_memory *memory_of(eg_memory_kind kind)
 {
     eg_memory *m;
-    assert_ok(eg_memory_new(kind, SIZE, 2, 0, &m));
+    assert_ok(eg_memory_new(kind, SIZE, (eg_memory_row){2, 1, 0}, &m));
     return m;
 }
 
@@ -179,6 +179,31 @@ static void test_a_memory_put_back_goes_on(void **state)
     eg_memory_free(b);
 }
 
+/* Targets of three numbers, each 10 times its row's and more, stay with their rows. */
+static void test_wide_targets_stay_with_their_rows(void **state)
+{
+    (void)state;
+    eg_memory *m, *again;
+    float x[5], targets[15], drawn_x[3], drawn[9];
+    for (int i = 0; i < 15; i++) {
+        int row = i / 3;
+        x[row] = (float)row, targets[i] = (float)(10 * row + i % 3);
+    }
+    eg_rng rng = eg_rng_at(5, 0, 0, EG_FOR_TEST);
+    assert_ok(eg_memory_new(EG_MEMORY_RESERVOIR, 4, (eg_memory_row){1, 3, 0}, &m));
+    assert_ok(eg_memory_new(EG_MEMORY_WINDOW, 4, (eg_memory_row){1, 3, 0}, &again));
+    eg_memory_push(m, &(eg_memory_rows){.n = 5, .x = x, .labels = targets}, &rng);
+    eg_memory_rows rows = eg_memory_get(m);
+    assert_ok(eg_memory_set(again, &rows));
+    int64_t n =
+        eg_memory_draw(again, &rng, &(eg_memory_rows){.n = 3, .x = drawn_x, .labels = drawn});
+    assert_int_equal(n, 3);
+    for (int i = 0; i < 9; i++)
+        assert_near((double)drawn[i], 10 * (double)drawn_x[i / 3] + i % 3, 0);
+    eg_memory_free(m);
+    eg_memory_free(again);
+}
+
 /* Of 0, 1 and 5 the mean is 2. Nearest to it is 1; of (1 + 0) / 2 and (1 + 5) / 2 the second; 0
  * is left. Of two rows that are as good the first. */
 static void test_herding_keeps_the_mean_by_hand(void **state)
@@ -238,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_draws_give_different_rows_all_alike),
         cmocka_unit_test(test_a_draw_of_more_than_there_is_gives_all),
         cmocka_unit_test(test_a_memory_put_back_goes_on),
+        cmocka_unit_test(test_wide_targets_stay_with_their_rows),
         cmocka_unit_test(test_herding_keeps_the_mean_by_hand),
         cmocka_unit_test(test_a_memory_of_exemplars_makes_room_for_new_groups),
     };

@@ -19,7 +19,9 @@ static const eg_opt ncm_opts[] = {
 
 static eg_status ncm_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
-    (void)options, (void)in;
+    (void)in;
+    out->classes = true;
+    out->pixels = ((const eg_class_means_opts *)options)->mirror;
     out->exchanges[0] = (eg_exchange){.name = "means", .sum = true};
     return EG_OK;
 }

@@ -103,7 +103,7 @@ static eg_status pass_fill(void *self, eg_client *c)
         eg_draws_fill_loss(&p->old, pass_name, c);
     if (!p->past)
         return EG_OK;
-    const eg_point at = {p->past->param, p->past->state};
+    const eg_weights at = {p->past->param, p->past->state};
     return eg_client_look(c, &at, &(eg_rows){.n = c->batch, .x = c->x, .labels = c->labels},
                           &(eg_look){.features = eg_plan_input(c->plan, "pass.past")});
 }
@@ -122,6 +122,7 @@ static eg_status pass_trained(void *self, eg_client *c)
 const eg_method eg_method_pass = {
     .component = {"pass", "each client's head learns prototypes of its own past classes again",
                   sizeof(pass), pass_opts},
+    .setup = eg_prototypes_setup,
     .loss = pass_loss,
     .form = pass_form,
     .fill = pass_fill,

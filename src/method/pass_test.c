@@ -64,9 +64,9 @@ static void test_the_distance_from_the_model_the_task_began_with(void **state)
     one_client_train(&b);
     eg_rows rows = {.n = ROWS, .x = b.c->x, .labels = b.c->labels};
     assert_ok(
-        eg_client_look(b.c, &(eg_point){began, NULL}, &rows, &(eg_look){.features = then}));
+        eg_client_look(b.c, &(eg_weights){began, NULL}, &rows, &(eg_look){.features = then}));
     assert_ok(
-        eg_client_look(b.c, &(eg_point){before, NULL}, &rows, &(eg_look){.features = now}));
+        eg_client_look(b.c, &(eg_weights){before, NULL}, &rows, &(eg_look){.features = now}));
     double squared = 0;
     for (int i = 0; i < ROWS * WIDTH; i++)
         squared += pow((double)now[i] - (double)then[i], 2);

@@ -89,7 +89,8 @@ static eg_status pfedgraph_grad(void *self, eg_client *c)
     if (length <= 0)
         return EG_OK;
     k->axpy(c->grad, (float)(factor / length), p->pull, c->n_params);
-    k->axpy(c->grad, (float)(-factor * along / pow(length, 3)), c->param, c->n_params);
+    k->axpy(c->grad, (float)(-factor * along / (length * length * length)), c->param,
+            c->n_params);
     return EG_OK;
 }
 

@@ -8,7 +8,9 @@
 
 #include "method/lib/pfedgrp.h"
 
-/* Four clients, each with two types of two classes in turn, 24 images a class. */
+extern const eg_method eg_method_pfedgrp;
+
+/* Four clients, each with two types of two classes in turn, 24 images per class. */
 #define TEXT_OF(method, scenario)                                                              \
     "name: t\n"                                                                                \
     "data: {name: glyphs, train: 600, test: 80, classes: 4, size: 8, mean: 0.5, std: 0.5}\n"   \
@@ -268,7 +270,7 @@ static eg_bundle *upload(const hand_server *h, float first, const char *name, si
 
 static void check_upload(hand_server *h, eg_bundle *up, const char *words)
 {
-    eg_status s = eg_pfedgrp_accept(&h->p, NULL, EG_TRAINING, 0, up);
+    eg_status s = eg_method_pfedgrp.server.accept(&h->p, NULL, EG_TRAINING, 0, up);
     if (words ? s == EG_OK || !strstr(eg_error(), words) : s != EG_OK)
         fail_msg("'%s' for '%s'", s == EG_OK ? "accepted" : eg_error(), words ? words : "");
     eg_bundle_free(up);
@@ -291,7 +293,7 @@ static void test_uploads_are_judged(void **state)
         "and 0 values"); /* without its statistics */
     check_upload(&h, upload(&h, 0.5f, "pfedgrp.9.generator.param", 3), "no generator's");
     check_upload(&h, upload(&h, 0.5f, "pfedgrp.1.critic.param", 3), "no generator's");
-    eg_pfedgrp_fini(&h.p);
+    eg_method_pfedgrp.server.fini(&h.p);
 }
 
 /* A part that spoils what client 1 sends: finite, but of no use. */
@@ -301,7 +303,7 @@ static eg_status spoil_answer(void *self, eg_client *c, int exchange, eg_bundle 
     (void)self, (void)exchange;
     for (size_t i = 0; c->id == 1 && i < eg_bundle_n(to); i++) {
         eg_bundle_at(to, i, &e);
-        float *values = (float *)(uintptr_t)e.values;
+        float *values = eg_bundle_values(to, e.name);
         bool drawing = !e.is_scalar && strstr(e.name, ".generator.");
         for (size_t k = 0; drawing && k < e.n; k++)
             values[k] = k % 2 ? 3e38f : -3e38f; /* sums of both are not numbers */

@@ -16,6 +16,7 @@
  * wait, and once that many wait they are ranked with the cache.
  */
 #include "base/base.h"
+#include "base/real.h"
 #include "method/choice.h"
 #include "method/lib/last_task.h"
 #include "method/lib/pim.h"
@@ -46,9 +47,9 @@ typedef struct re_fed_client {
     re_fed is;
     eg_sample *cache; /* [n_cache], the most wanted first */
     int64_t n_cache;
-    int64_t ranked; /* stages before this one are in the cache, or gone */
-    int64_t seen;   /* samples that a reservoir was offered */
-    eg_point left;  /* w^{t-1}; NULL members: the client stands there */
+    int64_t ranked;  /* stages before this one are in the cache, or gone */
+    int64_t seen;    /* samples that a reservoir was offered */
+    eg_weights left; /* w^{t-1}; NULL members: the client stands there */
 } re_fed_client;
 
 typedef struct re_fed_server {
@@ -83,8 +84,9 @@ static eg_status re_fed_setup(const void *options, const eg_setting *in, eg_wish
 {
     const re_fed *r = options;
     const eg_scenario *s = in->scenario;
-    eg_pim pim = re_fed_pim(r, in->train->lr); /* no schedule rises above it */
-    (void)out;
+    eg_pim pim = re_fed_pim(r, in->train->lr);  /* no schedule rises above it */
+    out->classes = r->policy == RE_FED_HERDING; /* it herds class by class */
+    out->sums = true;                           /* it asks only who took part */
     if (s && !r->every && !(eg_scenario_offers(s) & EG_OFFERS_BOUNDARIES))
         return eg_fail(
             EG_ENOTSUP,
@@ -187,7 +189,7 @@ static void re_fed_labels(eg_client *c, const eg_sample *candidates, int64_t n, 
         eg_client_feed(c, &candidates[i], 1, x, &labels[i]);
 }
 
-static eg_status re_fed_order_herding(eg_client *c, const eg_point *at,
+static eg_status re_fed_order_herding(eg_client *c, const eg_weights *at,
                                       const eg_sample *candidates, int64_t n, int64_t room,
                                       int64_t *order)
 {
@@ -234,9 +236,9 @@ static double re_fed_mixture(const int64_t *counts, int64_t n, int64_t total)
     double entropy = 0;
     for (int64_t k = 0; k < n; k++) {
         double share = (double)counts[k] / (double)total;
-        entropy -= share > 0 ? share * log(share) : 0;
+        entropy -= share > 0 ? share * eg_real_log(share) : 0;
     }
-    return exp(entropy);
+    return eg_real_exp(entropy);
 }
 
 /* Notes whether the cache crowds: how many classes are offered, how many are in it, and each
@@ -287,7 +289,7 @@ static eg_status re_fed_rank(re_fed_client *r, eg_client *c)
     eg_status s = eg_alloc((size_t)n, sizeof *order, &order);
     if (s == EG_OK)
         s = re_fed_order(r, c, candidates, n, order, &kept);
-    if (s == EG_OK && kept > 0)
+    if (s == EG_OK && kept > 0 && c->aim->kind->classes)
         s = re_fed_note_classes(c, candidates, n, order, kept);
     if (s == EG_OK)
         s = eg_alloc((size_t)kept, sizeof *cache, &cache);
@@ -450,9 +452,11 @@ static eg_status re_fed_collect(void *self, eg_server *s, int exchange, int64_t 
                                 const eg_bundle *from)
 {
     re_fed_server *r = self;
-    (void)s, (void)exchange, (void)from;
-    if (r->ranks)
+    (void)exchange, (void)from;
+    if (r->ranks && client != EG_SERVER)
         eg_last_task_collect(&r->last, client);
+    for (size_t i = 0; r->ranks && client == EG_SERVER && i < s->n_summed; i++)
+        eg_last_task_collect(&r->last, s->summed[i]);
     return EG_OK;
 }
 

@@ -197,7 +197,7 @@ static void expected_at(one_client *k, uint64_t seed, const char *policy, int em
         eg_pim how = {2, 0.1, eg_pim_pull(0.5), (eg_emphasis)emphasis, NULL};
         eg_rng rng = eg_part_stream(&(eg_part_draw){
             .part = "re_fed", .seed = ONE_CLIENT_SEED, .when = k->c->round, .draw = 2});
-        assert_ok(eg_pim_score(k->c, &how, &(eg_point){0}, &(eg_pim_samples){all, 100, &rng},
+        assert_ok(eg_pim_score(k->c, &how, &(eg_weights){0}, &(eg_pim_samples){all, 100, &rng},
                                scores));
         for (int i = 0; i < 100 && emphasis == EG_EMPHASIS_LATE; i++)
             scores[i] = -scores[i];

@@ -26,8 +26,16 @@ const eg_leaving eg_leavings[] = {
     {0, NULL, NULL},
 };
 
+/* What other papers call a method. */
+static const struct {
+    const char *word, *name;
+} registry_aliases[] = {{"fcil", "glfc"}};
+
 const eg_method *eg_method_find(const char *word)
 {
+    for (size_t i = 0; i < sizeof registry_aliases / sizeof *registry_aliases; i++)
+        if (eg_name_equal(registry_aliases[i].word, word))
+            word = registry_aliases[i].name;
     return (const eg_method *)eg_family_find(&eg_method_family, word);
 }
 

@@ -21,6 +21,7 @@ static eg_status scaffold_setup(const void *options, const eg_setting *in, eg_wi
 {
     (void)options;
     out->uploads[0] = "scaffold.change";
+    out->sums = true;
     if (in->interval > 1)
         return eg_fail(EG_ENOTSUP, "its controls are of rounds that begin at the server's "
                                    "model: set server.interval to 1");
@@ -80,7 +81,9 @@ static eg_status scaffold_collect(void *self, eg_server *s, int exchange, int64_
     scaffold_server *v = self;
     const float *change = eg_bundle_find(from, "scaffold.change", NULL);
     float share = 1 / (float)eg_scenario_n_clients(s->scenario);
-    (void)exchange, (void)client;
+    (void)exchange;
+    if (client == EG_SERVER) /* it is the mean of these */
+        share *= (float)s->n_summed;
     for (size_t i = 0; i < s->n_params; i++)
         v->control[i] += share * change[i];
     return EG_OK;

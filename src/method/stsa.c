@@ -59,7 +59,7 @@ static const char stsa_name[] = "stsa";
 static eg_status stsa_setup(const void *options, const eg_setting *in, eg_wishes *out)
 {
     (void)options;
-    out->global = true;
+    out->classes = out->global = true;
     out->offers = EG_OFFERS_COMMON_TASKS;
     out->exchanges[0] = (eg_exchange){.name = "sums"};
     if (in->train->rotations)

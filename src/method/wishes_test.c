@@ -5,6 +5,8 @@
 
 #include "method/chain.h"
 
+#include <string.h>
+
 static const eg_method silent = {
     .component = {"silent", "", 0, NULL},
 };
@@ -152,6 +154,37 @@ static eg_status setup_of(const eg_method *one, const eg_method *two, bool has_m
     return s;
 }
 
+/* Every part that is not in this list works without knowing what its targets are. */
+static void test_parts_that_need_classes_are_refused_without(void **state)
+{
+    (void)state;
+    static const char *const need[] = {
+        "af_fcl",    "afcl",     "cfed",    "class_replay", "dgr",    "fedcbdr", "fedcil",
+        "fedlwf_2t", "fedspace", "glfc",    "icarl",        "lander", "lwf",     "mfcl",
+        "ncm",       "pass",     "pfedgrp", "stsa",         "target"};
+    static const eg_target boxes = {.component.name = "made", .things = "boxes"};
+    static const eg_train_opts train = {
+        .epochs = 1, .batch = 1, .optimizer = "sgd", .lr = 0.1, .temperature = 1};
+    size_t refused = 0;
+    for (size_t i = 0; eg_methods[i]; i++) {
+        eg_parts parts = {0};
+        eg_agreement agreed;
+        const char *name = eg_methods[i]->component.name;
+        assert_ok(eg_parts_add(&parts, eg_methods[i]));
+        eg_status s = eg_parts_setup(
+            &parts, &(eg_setting){.train = &train, .target = &boxes, .interval = 1}, true,
+            &agreed);
+        eg_parts_free(&parts);
+        if (s == EG_OK)
+            continue;
+        assert_non_null(strstr(eg_error(), " needs one class for each sample; the targets of "
+                                           "these data are boxes"));
+        assert_true(refused < sizeof need / sizeof *need);
+        assert_string_equal(name, need[refused++]);
+    }
+    assert_int_equal(refused, sizeof need / sizeof *need);
+}
+
 static void test_what_cannot_be_is_said_with_the_parts_names(void **state)
 {
     (void)state;
@@ -228,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_parts_wish_stands_in_their_order),
+        cmocka_unit_test(test_parts_that_need_classes_are_refused_without),
         cmocka_unit_test(test_what_cannot_be_is_said_with_the_parts_names),
         cmocka_unit_test(test_rows_are_fixed_unless_a_part_changes_them),
         cmocka_unit_test(test_a_part_is_there_once_and_eight_are_enough),

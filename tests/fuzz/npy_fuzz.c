@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void read_all(const uint8_t *data, size_t size)
 {
@@ -14,6 +15,11 @@ static void read_all(const uint8_t *data, size_t size)
     double sum = 0;
     for (size_t i = 0; i < a.n; i++)
         sum += eg_npy_real(&a, i) + (double)eg_npy_whole(&a, i);
+    char text[20];
+    for (size_t i = 0; i < a.n && i < 1000; i++) {
+        eg_npy_text(&a, i, sizeof text, text);
+        EG_ASSERT(memchr(text, 0, sizeof text) != NULL);
+    }
     EG_ASSERT(a.n_dims <= EG_NPY_MAX_DIMS && (sum <= 0 || sum > 0 || isnan(sum)));
 }
 

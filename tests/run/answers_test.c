@@ -104,6 +104,24 @@ static void test_nearest_means_answer_in_a_run_and_from_its_file(void **state)
     assert_true(fabs(runs_value(path, "acc_final") - by_hand) > 0.05);
 }
 
+/* What a run measured of its data goes with its model. */
+static void test_a_normalised_run_has_its_accuracy_from_its_file(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: t\n"
+        "data: {name: blobs, train: 400, test: 200, classes: 4, spread: 0.6, normalize: true}\n"
+        "model: {name: mlp, depth: 0}\n"
+        "scenario: {kind: class-incremental, clients: 3, tasks: 1, rounds: 3, partition: iid}\n"
+        "optimizer: {lr: 0.5}\n"
+        "runs: [{label: a, method: fedavg}]\n";
+    char path[512];
+    assert_ok(fixture_run(text, NULL, 1, 0, path));
+    double accuracy = runs_value(path, "acc_final");
+    assert_true(accuracy > 0.4 && accuracy < 0.999);
+    assert_near(saved_accuracy(path), accuracy, 1e-9);
+}
+
 static void test_exemplars_answer_from_the_file_too(void **state)
 {
     (void)state;
@@ -198,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nearest_means_answer_in_a_run_and_from_its_file),
+        cmocka_unit_test(test_a_normalised_run_has_its_accuracy_from_its_file),
         cmocka_unit_test(test_exemplars_answer_from_the_file_too),
         cmocka_unit_test(test_personal_models_know_their_own_means),
         cmocka_unit_test(test_what_is_declared_counts_until_more_is_known),

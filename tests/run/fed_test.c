@@ -32,7 +32,7 @@ static void test_every_method_bears_random_changes_of_images(void **state)
     static const char *const sets[] = {"data.crop=1", "data.flip=true", "data.cutout=3",
                                        "train.rotations=true"};
     for (const eg_method *const *m = eg_methods; *m; m++) {
-        write_method(method_runs_images, *m);
+        write_method((*m)->features ? method_runs_tokens : method_runs_images, *m);
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
             if (strcmp(sets[i], "train.rotations=true") == 0 ? method_rotates(*m)
                                                              : method_augments(*m))
@@ -325,7 +325,7 @@ static void test_bad_settings_are_said_with_line_and_column(void **state)
         eg_experiment *e;
         write_experiment(bad[i].runs);
         assert_int_not_equal(eg_experiment_load(file, "a", 0, NULL, &e), EG_OK);
-        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:15"))
+        if (!strstr(eg_error(), bad[i].words) || !strstr(eg_error(), "t.yaml:17"))
             fail_msg("'%s' does not say '%s' and where", eg_error(), bad[i].words);
     }
 }

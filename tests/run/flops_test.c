@@ -9,7 +9,7 @@
 #include "own_folder.h"
 
 /* The run of small_run.h: 4 rounds, 4 clients of 50 samples, 2 epochs, 16 inputs, 16 hidden
- * units, 4 classes. A sample costs two operations a weight forwards and two for its gradient,
+ * units, 4 classes. A sample costs two operations per weight forwards and two for its gradient,
  * and two more to reach the units before, which the first layer has no need of. */
 enum { SAMPLES = 4 * 4 * 2 * 50, BY_CLIENTS = SAMPLES * (4 * 16 * 16 + 6 * 16 * 4) };
 

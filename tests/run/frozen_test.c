@@ -66,7 +66,7 @@ static void test_only_what_is_trained_changes_and_is_sent(void **state)
         assert_ok(fixture_run(runs[i].text, NULL, 1, 0, path));
         changed_tensors(path, changed);
         assert_string_equal(changed, runs[i].changed);
-        double bytes = TURNS * 4 * runs[i].floats; /* and below 400 a turn for names */
+        double bytes = TURNS * 4 * runs[i].floats; /* and below 400 per turn for names */
         assert_true(runs_value(path, "bytes_up") > bytes);
         assert_true(runs_value(path, "bytes_up") < bytes + TURNS * 400);
         assert_true(runs_value(path, "bytes_down") < bytes + TURNS * 400);

@@ -92,14 +92,15 @@ static void write_method(const char *base, const eg_method *m)
     method_runs_write(base, runs);
 }
 
-/* Methods that draw images take none of such data: it is said before the first round. */
-static void check_refusal(void)
+/* Methods that draw images take none of such data, and those for transformers no other network:
+ * it is said before the first round. */
+static void check_refusal(eg_status status, const char *why)
 {
     char file[FILES_PATH * 2], path[512];
     eg_experiment *e;
     snprintf(file, sizeof file, "%s/t.yaml", folder);
     assert_ok(eg_experiment_load(file, "one", 0, NULL, &e));
-    assert_fails(runs_run(e, folder, 1, 0, path), EG_EINVAL, "pixels from -1 to 1");
+    assert_fails(runs_run(e, folder, 1, 0, path), status, why);
     eg_experiment_free(e);
 }
 
@@ -110,7 +111,13 @@ static void test_only_the_poisoned_client_is_left_out(void **state)
         unsigned left_out;
         write_method(poison_text, *m);
         if (method_runs_base(*m) == method_runs_images) {
-            check_refusal();
+            check_refusal(EG_EINVAL, "pixels from -1 to 1");
+            continue;
+        }
+        if ((*m)->features) { /* of a transformer; one has none to put prompts or factors in */
+            bool prompts = strcmp((*m)->component.name, "l2p") == 0;
+            check_refusal(prompts ? EG_ENOTSUP : EG_ENOENT,
+                          prompts ? "no transformer" : "no tensor or layer");
             continue;
         }
         agree((*m)->component.name, NULL, &left_out);
@@ -124,9 +131,9 @@ static void test_runs_that_diverge_have_the_same_end_everywhere(void **state)
 {
     (void)state;
     for (const eg_method *const *m = eg_methods; *m; m++) {
-        bool draws = method_runs_base(*m) == method_runs_images;
+        bool vectors = method_runs_base(*m) == method_runs_text;
         unsigned left_out;
-        write_method(draws ? method_runs_images : poison_text, *m);
+        write_method(vectors ? poison_text : method_runs_base(*m), *m);
         agree((*m)->component.name, "optimizer.lr=1000", &left_out);
     }
 }

@@ -22,7 +22,7 @@ static void test_a_lone_sample_is_refused_before_the_first_round(void **state)
     assert_fails(fixture_run(RESNET("9", "fedavg"), NULL, 1, 0, path), EG_ESHAPE,
                  "client 0 has 9 samples in round 1, so its last batch of up to 4 has one; "
                  "change train.batch, or set scenario.pad to it: batch norm 'layer4.0.bn1' has "
-                 "one value a channel");
+                 "one value per channel");
     /* A part with an exchange of its own, which it does not want in every round, trains in all
      * of them. */
     assert_fails(fixture_run(RESNET("9", "fed-a-gem"), NULL, 1, 0, path), EG_ESHAPE,
@@ -59,7 +59,7 @@ static void test_what_cannot_be_foreseen_is_said_when_it_happens(void **state)
     char path[512];
     assert_ok(fixture_run(RESNET("9", "er"), NULL, 1, 0, path));
     assert_fails(fixture_run(RESNET("9", "joint"), NULL, 1, 0, path), EG_ESHAPE,
-                 "client 0: batch norm 'layer4.0.bn1' has one value a channel");
+                 "client 0: batch norm 'layer4.0.bn1' has one value per channel");
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 enum { CLIENTS = 3, TASKS = 2, ROUNDS = 6, DIM = 16, CLASSES = 4 };
 
 /* A round is a task of 10 samples of each of 2 classes. A class has 100 training samples, so
- * its 20 test samples are cut into 10 parts: 2 of each class a round. */
+ * its 20 test samples are cut into 10 parts: 2 of each class per round. */
 #define STREAM(method)                                                                         \
     "name: t\n"                                                                                \
     "data: {name: blobs, train: 400, test: 80, classes: 4, spread: 1}\n"                       \
@@ -28,7 +28,7 @@ typedef struct heard {
 
 static void hear_one(const eg_eval_event *e, heard *out)
 {
-    assert_int_equal(out->met, 0); /* one evaluation a round */
+    assert_int_equal(out->met, 0); /* one evaluation per round */
     out->met = e->met;
     for (size_t t = 0; t < TASKS; t++) {
         out->right += (double)e->correct[t];

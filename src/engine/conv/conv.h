@@ -42,6 +42,16 @@ bool eg_few_can(const eg_kernels *k, const eg_conv *c);
 eg_status eg_few_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                       const eg_conv_nodes *nodes);
 
+/* Any convolution, where nothing may be left to oneDNN: as products with the unfolded input. */
+eg_status eg_unfolded_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
+                           const eg_conv_nodes *nodes);
+/* Adds a step for the squared norm of each sample's weight gradient, [n]. */
+eg_status eg_unfolded_sample_norms(eg_plan *p, const eg_node *y, const eg_conv *c,
+                                   const eg_node *x, const eg_node *dy);
+/* u [ic kh kw, places]: what each weight sees at each place of one sample of one group, zero in
+ * the padding. */
+void eg_conv_unfold(const eg_conv *c, const float *x, float *u);
+
 /* True when Winograd's F(4x4, 3x3) or F(4x4, 5x5) can compute it; eg_winograd_conv takes
  * nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);

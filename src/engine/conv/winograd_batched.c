@@ -18,9 +18,9 @@ bool eg_winograd_batched_can(const eg_conv *c)
     return c->groups == 1 && c->kh == TAPS && c->kw == TAPS && c->stride == 1;
 }
 
-/* A tile of 16 places costs 64 operations a pair of channels instead of 400, and the transforms
- * 416 an input channel and 192 a result. With one input channel nothing is won; tiles must be
- * full by half. */
+/* A tile of 16 places costs 64 operations per pair of channels instead of 400, and the
+ * transforms 416 an input channel and 192 a result. With one input channel nothing is won;
+ * tiles must be full by half. */
 bool eg_winograd_batched_pays(const eg_conv *c)
 {
     int64_t tiles = (c->oh + 3) / 4 * ((c->ow + 3) / 4);

@@ -6,6 +6,7 @@
  * The first learner is the mean of the second's weights over its last steps, and draws.
  */
 #include "base/base.h"
+#include "base/real.h"
 #include "engine/generator/stream.h"
 #include "engine/generator/unet.h"
 
@@ -128,9 +129,9 @@ static void ddpm_embed(const ddpm *d, int64_t t, float *out)
 {
     int64_t half = d->width / 2;
     for (int64_t i = 0; i < half; i++) {
-        double angle = (double)t * pow(10000, -(double)i / (double)half);
-        out[i] = (float)sin(angle);
-        out[half + i] = (float)cos(angle);
+        double angle = (double)t * eg_real_pow(10000, -(double)i / (double)half);
+        out[i] = (float)eg_real_sin(angle);
+        out[half + i] = (float)eg_real_cos(angle);
     }
 }
 

@@ -461,5 +461,5 @@ eg_status eg_dnnl_product(const eg_product_shape *d, const float *a, const float
 {
     const char transposed[2] = {d->ta ? 'T' : 'N', d->tb ? 'T' : 'N'};
     const dnnl_dim_t mnk[3] = {d->m, d->n, d->k};
-    return onednn_check(eg_dnnl_gemm(transposed, mnk, a, b, d->beta, c), "a product");
+    return onednn_check(eg_dnnl_gemm(transposed, mnk, a, b, d->add ? 1 : 0, c), "a product");
 }

@@ -25,13 +25,17 @@ eg_status eg_dnnl_conv_sample_norms(eg_plan *p, const eg_node *y, const eg_conv 
  * shape, which x is a view of. */
 eg_status eg_dnnl_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 
-/* A row-major product: c [m, n] = a [m, k] b [k, n] + beta c; ta, tb: stored transposed. */
-typedef struct eg_product_shape {
-    bool ta, tb;
-    int64_t m, n, k;
-    float beta;
-} eg_product_shape;
 eg_status eg_dnnl_product(const eg_product_shape *d, const float *a, const float *b, float *c);
+
+/* The same by whoever the instruction set leaves it to. */
+static inline eg_status eg_multiply(const eg_kernels *k, const eg_product_shape *d,
+                                    const float *a, const float *b, float *c)
+{
+    if (!k->own)
+        return eg_dnnl_product(d, a, b, c);
+    k->product(c, a, b, d);
+    return EG_OK;
+}
 
 /* The library's handles of one plan. */
 typedef struct eg_dnnl eg_dnnl;

@@ -56,7 +56,7 @@ typedef struct eg_winograd_tiles {
     int64_t step; /* floats from one matrix to the next */
 } eg_winograd_tiles;
 
-/* Products of tiles or places by weights, one a point: [n, ic] by [ic, oc] give [n, oc], or
+/* Products of tiles or places by weights, one per point: [n, ic] by [ic, oc] give [n, oc], or
  * their gradient for the second factor. */
 typedef struct eg_panel_product {
     int64_t points;
@@ -64,6 +64,13 @@ typedef struct eg_panel_product {
     int64_t in_step, weight_step, out_step; /* floats from one matrix to the next */
     bool add;                               /* to what stands there */
 } eg_panel_product;
+
+/* A row-major product: c [m, n] = a [m, k] b [k, n]; ta, tb: stored transposed. */
+typedef struct eg_product_shape {
+    bool ta, tb;
+    int64_t m, n, k;
+    bool add; /* to what stands in c */
+} eg_product_shape;
 
 /* Filters of taps x taps, 2, 3 or 5, or a piece of them: where they stand in the weights,
  * ic_step floats apart along what is summed over and oc_step along the results; their taps are

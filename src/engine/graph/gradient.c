@@ -19,7 +19,7 @@ static void gradient_mark(const eg_graph *g, size_t n, eg_node *const *wrt, int6
 }
 
 /* Adds the gradients of y's inputs to adjoint, given that of y. */
-static void gradient_pull(eg_graph *g, const eg_node *y, const unsigned char *depends,
+static void gradient_pull(eg_graph *g, eg_node *y, const unsigned char *depends,
                           eg_node **adjoint)
 {
     for (int k = 0; k < y->n_in; k++) {
@@ -89,7 +89,7 @@ static void gradient_keep(eg_graph *g, eg_node *param, eg_node *grad)
         g->grads[g->n_grads++] = (struct eg_grad_output){param, grad};
 }
 
-void eg_backward(eg_graph *g, eg_node *loss, eg_params *p)
+void eg_backward(eg_graph *g, eg_node *loss, const eg_params *p)
 {
     eg_node **params = NULL;
     size_t n = gradient_params(g, p, &params);
@@ -145,7 +145,7 @@ static eg_node *gradient_norms_of(eg_graph *g, eg_node *param, eg_node *losses, 
     return sum ? eg_add(g, sum, norms) : norms;
 }
 
-eg_node *eg_sample_norms(eg_graph *g, eg_node *losses, eg_params *p)
+eg_node *eg_sample_norms(eg_graph *g, eg_node *losses, const eg_params *p)
 {
     eg_node **params = NULL, *sum = NULL;
     size_t n = gradient_params(g, p, &params);

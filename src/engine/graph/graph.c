@@ -270,8 +270,21 @@ static eg_node *graph_param(eg_graph *g, eg_params *p, const eg_param_info *info
 
 eg_node *eg_param(eg_graph *g, eg_params *p, const char *name, eg_shape shape, eg_init init)
 {
-    return graph_param(
+    eg_node *w = graph_param(
         g, p, &(eg_param_info){.name = name, .shape = shape, .trained = true, .init = init});
+    eg_adapter adapt = g->adapt;
+    if (!adapt || eg_is_poison(w))
+        return w;
+    g->adapt = NULL; /* what it asks for itself is as it is */
+    w = adapt(g->adapt_context, g, p, name, w);
+    g->adapt = adapt;
+    return w;
+}
+
+void eg_graph_adapt(eg_graph *g, eg_adapter adapt, void *context)
+{
+    g->adapt = adapt;
+    g->adapt_context = context;
 }
 
 eg_node *eg_state(eg_graph *g, eg_params *p, const char *name, eg_shape shape, eg_init init)

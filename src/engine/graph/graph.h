@@ -28,7 +28,7 @@ struct eg_op {
     /* The gradient for input wrt, given the gradient dy of the result y, recorded with other
      * ops. Returns NULL for no dependence. A NULL hook: the op has no gradient at all (a label,
      * a mask); asking for one gives zero. */
-    eg_node *(*vjp)(eg_graph *g, const eg_node *y, eg_node *dy, int wrt);
+    eg_node *(*vjp)(eg_graph *g, eg_node *y, eg_node *dy, int wrt);
 
     /* The definition, in double precision: in[i] and out are row-major. */
     void (*reference)(const eg_node *y, const double *const *in, double *out);
@@ -73,6 +73,8 @@ struct eg_graph {
     size_t n_grads, cap_grads;
     eg_node *poison;
     eg_node *(*wrap_sample)(eg_graph *g, eg_node *x); /* tests: what samples see of an input */
+    eg_adapter adapt; /* NULL, or what stands in for trained tensors as they are asked for */
+    void *adapt_context;
     bool training;
     eg_status status;
     char error[512];

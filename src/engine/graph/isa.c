@@ -9,34 +9,71 @@
 #include "engine/graph/kernel.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const eg_kernels eg_kernels_plain;
-#if defined(__x86_64__)
-extern const eg_kernels eg_kernels_avx2, eg_kernels_avx512;
-#endif
 
 /* The only setting of the process: chosen before the first plan, then only read. */
 static _Atomic(const eg_kernels *) isa_chosen;
 static atomic_bool isa_wished; /* by eg_isa_set */
 
-/* The best first. */
-static const eg_kernels *const isa_all[] = {
+/* One copy of the kernels; two may be of one set, the better one first. */
+typedef struct isa_copy {
+    const eg_kernels *kernels;
+    bool (*runs)(void); /* NULL: on every machine */
+} isa_copy;
+
 #if defined(__x86_64__)
-    &eg_kernels_avx512,
-    &eg_kernels_avx2,
+static bool isa_has_avx2(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool isa_has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+}
 #endif
-    &eg_kernels_plain,
+
+#define ISA(name) extern const eg_kernels eg_kernels_##name;
+ISA(portable)
+#if defined(__x86_64__)
+ISA(portable_avx2)
+#ifdef EG_DNNL
+ISA(plain)
+ISA(avx2)
+ISA(avx512)
+#endif
+#elif defined(__aarch64__)
+ISA(neon)
+#endif
+#undef ISA
+
+/* The best set first; the portable one is slower, and there for its bits. */
+static const isa_copy isa_all[] = {
+#if defined(__x86_64__)
+#ifdef EG_DNNL
+    {&eg_kernels_avx512, isa_has_avx512},
+    {&eg_kernels_avx2, isa_has_avx2},
+    {&eg_kernels_plain, NULL},
+#endif
+    {&eg_kernels_portable_avx2, isa_has_avx2},
+#elif defined(__aarch64__)
+    {&eg_kernels_neon, NULL},
+#endif
+    {&eg_kernels_portable, NULL},
 };
 
 enum { ISA_N = sizeof isa_all / sizeof *isa_all };
 
-/* Where a name stands in isa_all; ISA_N if nowhere. */
+/* Where the first copy of a set stands in isa_all; ISA_N if nowhere. */
 static int isa_place(const char *name)
 {
     int i = 0;
-    while (i < ISA_N && strcmp(isa_all[i]->isa, name) != 0)
+    while (i < ISA_N && strcmp(isa_all[i].kernels->isa, name) != 0)
         i++;
     return i;
 }
@@ -49,19 +86,15 @@ static int isa_best_seen(void)
     return place < ISA_N ? place : 0;
 }
 
-static bool isa_runs(const char *name)
+/* The best copy from a place on that runs here; `name`: of that set alone, or NULL. */
+static const eg_kernels *isa_copy_from(int place, const char *name)
 {
-    if (isa_place(name) < isa_best_seen())
-        return false;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (strcmp(name, "avx512") == 0)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (strcmp(name, "avx2") == 0)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-    return strcmp(name, "plain") == 0;
+    for (int i = place; i < ISA_N; i++) {
+        const eg_kernels *k = isa_all[i].kernels;
+        if ((!name || strcmp(k->isa, name) == 0) && (!isa_all[i].runs || isa_all[i].runs()))
+            return k;
+    }
+    return NULL;
 }
 
 const eg_kernels *eg_kernels_get(void)
@@ -69,24 +102,37 @@ const eg_kernels *eg_kernels_get(void)
     const eg_kernels *k = atomic_load(&isa_chosen);
     if (k)
         return k;
-    for (int i = 0; !k && i < ISA_N; i++)
-        if (isa_runs(isa_all[i]->isa))
-            k = isa_all[i];
+    k = isa_copy_from(isa_best_seen(), NULL);
     atomic_store(&isa_chosen, k);
     return k;
+}
+
+/* The names of all sets of this program, for an error. */
+static void isa_list(char *to, size_t size)
+{
+    size_t length = 0;
+    for (int i = 0; i < ISA_N; i++) {
+        const char *name = isa_all[i].kernels->isa;
+        if (isa_place(name) == i && length < size)
+            length += (size_t)snprintf(to + length, size - length, "%s%s", i ? ", " : "", name);
+    }
 }
 
 eg_status eg_isa_set(const char *name)
 {
     int place = isa_place(name);
-    if (place == ISA_N)
-        return eg_fail(EG_EINVAL, "instruction set '%s' is none of plain, avx2, avx512", name);
+    if (place == ISA_N) {
+        char all[128];
+        isa_list(all, sizeof all);
+        return eg_fail(EG_EINVAL, "instruction set '%s' is none of %s", name, all);
+    }
     if (place < isa_best_seen())
         return eg_fail(EG_ENOTSUP, "ENGRAM_ISA=%s hides %s", getenv("ENGRAM_ISA"), name);
-    if (!isa_runs(name))
+    const eg_kernels *k = isa_copy_from(place, name);
+    if (!k)
         return eg_fail(EG_ENOTSUP, "this machine does not have %s", name);
     atomic_store(&isa_wished, true);
-    atomic_store(&isa_chosen, isa_all[place]);
+    atomic_store(&isa_chosen, k);
     return EG_OK;
 }
 

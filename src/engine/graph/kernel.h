@@ -26,6 +26,13 @@ typedef struct eg_pool_dims {
     bool vectors; /* chunks of EG_V lanes; else single floats */
 } eg_pool_dims;
 
+/* Attention over samples of so many tokens: queries, keys and values of every head have `size`
+ * numbers. So many rows of a softmax are made at a time. */
+typedef struct eg_attention_dims {
+    int64_t n, tokens, heads, size;
+} eg_attention_dims;
+enum { EG_ATTENTION_ROWS = 24 };
+
 /* Multiplications and additions in one round of the peak kernel, a lane. */
 #define EG_PEAK_ROUND (2 * 32)
 
@@ -39,6 +46,7 @@ typedef struct eg_adam_step {
 typedef struct eg_kernels {
     const char *isa;
     int64_t width; /* channels in a block */
+    bool own;      /* nothing is left to oneDNN, whose sums differ from machine to machine */
 #define X(name, args) void(*name) args;
 #include "engine/graph/kernel.inc"
 #undef X

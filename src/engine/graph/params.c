@@ -154,7 +154,7 @@ void eg_params_init(const eg_params *p, uint64_t seed, float *value, float *stat
     for (size_t i = 0; i < p->n; i++) {
         const eg_param_info *t = &p->items[i];
         params_init_tensor(t, eg_rng_at(seed, 0, (uint32_t)i, EG_FOR_INIT),
-                           (float *)(uintptr_t)eg_param_values(t, value, state));
+                           eg_param_place(t, value, state));
     }
 }
 

@@ -41,12 +41,14 @@ eg_status eg_params_save(const eg_params *p, const char *path, const float *valu
 
 /* Whether the network uses a tensor of a file, or passes over it: one that stands beside, or
  * one of PyTorch's counters. */
-static bool params_knows(const eg_params *p, const char *name)
+static bool params_knows(const eg_params *p, const eg_params_wish *w, const char *name)
 {
     const char *counter = ".num_batches_tracked";
     size_t n = strlen(name), m = strlen(counter);
     bool known = (n > m && strcmp(name + n - m, counter) == 0) ||
                  strncmp(name, EG_BESIDE, strlen(EG_BESIDE)) == 0;
+    for (size_t i = 0; w->passes && w->passes[i] && !known; i++)
+        known = strncmp(name, w->passes[i], strlen(w->passes[i])) == 0;
     for (size_t i = 0; i < eg_params_n(p) && !known; i++)
         known = strcmp(eg_params_at(p, i)->name, name) == 0;
     return known;
@@ -79,15 +81,34 @@ static bool params_fits(const eg_param_info *t, const eg_stored *s, eg_take take
     return fits;
 }
 
+/* Whether the wish's own way makes a tensor of another shape fit; or makes it, into out. */
+static bool params_refit(const eg_params_wish *w, const eg_param_info *t, const eg_stored *s,
+                         float *out)
+{
+    const eg_fit fit = {
+        .from = eg_shape_of(s->rank <= EG_MAX_RANK ? s->rank : 0, s->dims),
+        .to = t->shape,
+        .values = s->bytes,
+        .out = out,
+    };
+    return w->fit && s->rank <= EG_MAX_RANK && s->type == EG_STORED_F32 &&
+           w->fit(w->context, t->name, &fit);
+}
+
+static eg_take params_take(const eg_params_wish *w, size_t i)
+{
+    return w->take ? w->take[i] : EG_TAKE_ALL;
+}
+
 /* Notes a tensor of the network that cannot be taken from the file. */
 static void params_compare(params_misfits *m, const eg_tensors *file, const eg_param_info *t,
-                           eg_take take)
+                           eg_take take, const eg_params_wish *wish)
 {
     const eg_stored *s = eg_tensors_find(file, t->name);
     char why[200], want[64], have[64] = "of another rank";
     if (!s) {
         params_misfit(m, t->name, "is missing");
-    } else if (!params_fits(t, s, take)) {
+    } else if (!params_fits(t, s, take) && !params_refit(wish, t, s, NULL)) {
         eg_shape_print(t->shape, want);
         if (s->rank <= EG_MAX_RANK)
             eg_shape_print(eg_shape_of(s->rank, s->dims), have);
@@ -101,15 +122,15 @@ static void params_compare(params_misfits *m, const eg_tensors *file, const eg_p
 }
 
 static eg_status params_check(const eg_params *p, const char *path, const eg_tensors *file,
-                              const eg_take *take)
+                              const eg_params_wish *wish)
 {
     params_misfits wrong = {0};
     EG_TRY(eg_tensors_check_finite(file));
     for (size_t i = 0; i < eg_params_n(p); i++)
-        if (!take || take[i] != EG_TAKE_NONE)
-            params_compare(&wrong, file, eg_params_at(p, i), take ? take[i] : EG_TAKE_ALL);
-    for (size_t i = 0; i < eg_tensors_count(file); i++)
-        if (!params_knows(p, eg_tensors_at(file, i)->name))
+        if (params_take(wish, i) != EG_TAKE_NONE)
+            params_compare(&wrong, file, eg_params_at(p, i), params_take(wish, i), wish);
+    for (size_t i = 0; i < eg_tensors_count(file) && !wish->extra; i++)
+        if (!params_knows(p, wish, eg_tensors_at(file, i)->name))
             params_misfit(&wrong, eg_tensors_at(file, i)->name, "is none of the network's");
     if (wrong.n == 0)
         return EG_OK;
@@ -118,26 +139,34 @@ static eg_status params_check(const eg_params *p, const char *path, const eg_ten
                    wrong.n > PARAMS_NAMED ? ", ..." : "");
 }
 
-eg_status eg_params_start(const eg_params *p, const char *path, const eg_take *take,
+eg_status eg_params_start(const eg_params *p, const char *path, const eg_params_wish *wish,
                           float *value, float *state)
 {
     eg_tensors *file;
     EG_TRY(eg_safetensors_load(path, &file));
-    eg_status s = params_check(p, path, file, take); /* a bad file changes nothing */
+    eg_status s = eg_tensors_simplify(file);
+    if (s == EG_OK)
+        s = params_check(p, path, file, wish); /* a bad file changes nothing */
     for (size_t i = 0; i < eg_params_n(p) && s == EG_OK; i++) {
         const eg_param_info *t = eg_params_at(p, i);
-        if (take && take[i] == EG_TAKE_NONE)
+        if (params_take(wish, i) == EG_TAKE_NONE)
             continue;
         const eg_stored *from = eg_tensors_find(file, t->name);
         EG_ASSERT(from != NULL); /* it was compared */
-        memcpy((float *)(uintptr_t)eg_param_values(t, value, state), from->bytes,
-               t->size * sizeof(float)); /* the first rows stand first */
+        float *to = eg_param_place(t, value, state);
+        if (params_fits(t, from, params_take(wish, i)))
+            memcpy(to, from->bytes, t->size * sizeof *to); /* the first rows stand first */
+        else
+            params_refit(wish, t, from, to);
     }
+    for (size_t i = 0; i < eg_tensors_count(file) && s == EG_OK && wish->extra; i++)
+        if (!params_knows(p, wish, eg_tensors_at(file, i)->name))
+            wish->extra(wish->told, eg_tensors_at(file, i)->name);
     eg_tensors_free(file);
     return s;
 }
 
 eg_status eg_params_load(const eg_params *p, const char *path, float *value, float *state)
 {
-    return eg_params_start(p, path, NULL, value, state);
+    return eg_params_start(p, path, &(eg_params_wish){0}, value, state);
 }

@@ -247,6 +247,60 @@ static void test_what_is_saved_is_loaded(void **state)
     weights_close(&w);
 }
 
+/* Half the bytes, wrapped as DataParallel wraps, and with a tensor more. */
+static void test_half_precision_and_wrapped_names_are_read(void **state)
+{
+    (void)state;
+    weights w;
+    char names[N_OWN + 1][80];
+    uint16_t half[N_OWN][64];
+    static const uint16_t bits[] = {0x3c00, 0xc000, 0x3555, 0x0001}; /* as F16 and as BF16 */
+    for (int k = 0; k < 2; k++) {
+        float value[64] = {0}, untrained[32] = {0};
+        weights_open(&w);
+        for (size_t i = 0; i < N_OWN; i++) {
+            snprintf(names[i], sizeof names[i], "module.%s", w.list[i].name);
+            w.list[i].name = names[i];
+            w.list[i].type = k ? EG_STORED_BF16 : EG_STORED_F16;
+            for (size_t j = 0; j < 64; j++)
+                half[i][j] = bits[j % 4];
+            w.list[i].bytes = half[i];
+        }
+        weights_save(&w);
+        assert_ok(eg_params_load(w.table, w.path, value, untrained));
+        static const double want[2][4] = {{1, -2, 0.333251953125, 0x1p-24},
+                                          {0.0078125, -2, 0x1.aap-21, 0x1p-133}};
+        size_t at = eg_params_at(w.table, 0)->offset;
+        for (size_t j = 0; j < eg_params_at(w.table, 0)->size; j++)
+            assert_near((double)value[at + j] / want[k][j % 4], 1, 1e-12);
+        weights_close(&w);
+    }
+}
+
+static void count_extra(void *told, const char *name)
+{
+    assert_string_equal(name, "extra.weight");
+    ++*(int *)told;
+}
+
+static void test_what_the_network_lacks_is_left_out_if_asked(void **state)
+{
+    (void)state;
+    weights w;
+    weights_open(&w);
+    float value[64] = {0}, untrained[32] = {0};
+    int told = 0;
+    w.list[w.n] = w.list[0];
+    w.list[w.n++].name = "extra.weight";
+    weights_save(&w);
+    refuses(&w, EG_ESHAPE, "'extra.weight' is none of the network's");
+    const eg_params_wish wish = {.extra = count_extra, .told = &told};
+    assert_ok(eg_params_start(w.table, w.path, &wish, value, untrained));
+    assert_int_equal(told, 1);
+    assert_memory_equal(value, w.value, sizeof value);
+    weights_close(&w);
+}
+
 static void test_fresh_tensors_keep_their_values(void **state)
 {
     (void)state;
@@ -259,7 +313,8 @@ static void test_fresh_tensors_keep_their_values(void **state)
     w.list[0].dims[0] = 7, w.list[0].dims[1] = 3;
     weights_save(&w);
     assert_fails(eg_params_load(w.table, w.path, value, untrained), EG_ESHAPE, "1 tensor does");
-    assert_ok(eg_params_start(w.table, w.path, fresh, value, untrained));
+    assert_ok(
+        eg_params_start(w.table, w.path, &(eg_params_wish){.take = fresh}, value, untrained));
     const eg_param_info *weight = eg_params_at(w.table, 0), *bias = eg_params_at(w.table, 1);
     for (size_t i = 0; i < weight->size; i++)
         assert_true(value[weight->offset + i] == -1);
@@ -281,13 +336,15 @@ static void test_first_rows_are_taken_of_more(void **state)
     weights_save(&w);
     assert_fails(eg_params_load(w.table, w.path, value, untrained), EG_ESHAPE,
                  "'fc.weight' is [5, 7], not [3, 7]");
-    assert_ok(eg_params_start(w.table, w.path, take, value, untrained));
+    assert_ok(
+        eg_params_start(w.table, w.path, &(eg_params_wish){.take = take}, value, untrained));
     assert_memory_equal(value, many, 3 * 7 * sizeof *value);
     assert_true(value[3 * 7] == 0); /* the gap */
     w.list[0].dims[0] = 2;
     weights_save(&w);
-    assert_fails(eg_params_start(w.table, w.path, take, value, untrained), EG_ESHAPE,
-                 "'fc.weight' is [2, 7], not [3, 7] or of more rows");
+    assert_fails(
+        eg_params_start(w.table, w.path, &(eg_params_wish){.take = take}, value, untrained),
+        EG_ESHAPE, "'fc.weight' is [2, 7], not [3, 7] or of more rows");
     weights_close(&w);
 }
 
@@ -404,6 +461,8 @@ int main(void)
         cmocka_unit_test(test_first_values_depend_on_seed_tensor_and_element_alone),
         cmocka_unit_test(test_first_values_have_the_spread_they_are_asked_for),
         cmocka_unit_test(test_what_is_saved_is_loaded),
+        cmocka_unit_test(test_half_precision_and_wrapped_names_are_read),
+        cmocka_unit_test(test_what_the_network_lacks_is_left_out_if_asked),
         cmocka_unit_test(test_fresh_tensors_keep_their_values),
         cmocka_unit_test(test_first_rows_are_taken_of_more),
         cmocka_unit_test(test_all_that_does_not_fit_is_named),

@@ -181,8 +181,7 @@ eg_value *eg_plan_read(eg_plan *p, const eg_node *x, eg_layout layout)
     if (from && from->layout != EG_ROWMAJOR && layout != EG_ROWMAJOR)
         from = eg_plan_read(p, x, EG_ROWMAJOR); /* special to special: by way of it */
     eg_value *to = from ? eg_plan_write(p, x, layout) : NULL;
-    bool batched = to && (from->layout == EG_BATCHED || layout == EG_BATCHED);
-    if (!to || (batched ? eg_batched_relayout : eg_dnnl_relayout)(p, x, from, to) != EG_OK) {
+    if (!to || eg_relayout(p, x, from, to) != EG_OK) {
         p->failed = true;
         return NULL;
     }
@@ -349,9 +348,11 @@ eg_status eg_compile(eg_graph *g, eg_plan **out)
     p->g = g;
     p->k = eg_kernels_get();
     p->nodes = calloc(g->n_nodes + 1, sizeof *p->nodes);
-    eg_status s = p->nodes
-                      ? eg_dnnl_open(&p->dnnl)
-                      : eg_fail(EG_ENOMEM, "no memory for a plan of %zu nodes", g->n_nodes);
+    eg_status s = EG_OK;
+    if (!p->nodes)
+        s = eg_fail(EG_ENOMEM, "no memory for a plan of %zu nodes", g->n_nodes);
+    else if (!p->k->own)
+        s = eg_dnnl_open(&p->dnnl);
     if (s == EG_OK)
         s = plan_emit(p);
     for (size_t i = 0; s == EG_OK && i < p->n_steps; i++)

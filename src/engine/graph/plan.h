@@ -42,6 +42,7 @@ struct eg_step {
     const char *kernel;
     double flops, seconds;
     bool reorder, activation;
+    bool with_relu; /* it does the work of the relu that reads its result */
 };
 
 /* A node's result in a layout: converts it if it exists only in another. */

@@ -45,7 +45,7 @@ struct eg_plan {
 eg_value *eg_plan_root(eg_value *v);
 /* Gives every value of the arena its place. */
 eg_status eg_plan_lay_out(eg_plan *p);
-/* Adds a step that moves the batch of x between outermost and innermost. */
-eg_status eg_batched_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
+/* Adds a step that copies x between layouts, one of them row-major. */
+eg_status eg_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 
 #endif

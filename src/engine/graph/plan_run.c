@@ -123,7 +123,8 @@ eg_status eg_plan_run(eg_plan *p)
 {
     if (!p->bound)
         EG_TRY(run_settle(p));
-    eg_dnnl_enter();
+    if (!p->k->own)
+        eg_dnnl_enter();
     run_flops += (uint64_t)p->flops;
     if (p->timing)
         return run_timed(p);

@@ -92,6 +92,13 @@ eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, f
     return EG_OK;
 }
 
+eg_status eg_program_read(eg_program *p, const eg_params *table, const eg_weights *at)
+{
+    /* The plan's steps take what they read and what they write as one kind of pointer. */
+    return eg_program_bind(p, table, (float *)(uintptr_t)at->param, NULL,
+                           (float *)(uintptr_t)at->state);
+}
+
 /* Fills a free entry with the plan for this batch. */
 static eg_status program_compile(eg_program *p, program_entry *e, int64_t batch,
                                  uint64_t variant)

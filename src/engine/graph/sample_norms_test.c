@@ -1,4 +1,4 @@
-/* sample_norms_test.c - gradient norms of a whole batch against one backward pass a sample.
+/* sample_norms_test.c - gradient norms of a whole batch against one backward pass per sample.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "test.h"
@@ -14,7 +14,7 @@ enum { BATCH = 11 };
 /* A net with values, in its eval form, and a batch to look at. */
 typedef struct subject {
     eg_net *net;
-    eg_params *table;
+    const eg_params *table;
     float *value, *grad, *state;
     float *x, *labels;
     int64_t sample; /* floats of one */
@@ -24,7 +24,7 @@ static void subject_open(subject *s, eg_net_spec spec)
 {
     *s = (subject){.sample = spec.channels * spec.height * spec.width};
     assert_ok(eg_net_new(&spec, &s->net));
-    s->table = (eg_params *)(uintptr_t)eg_net_params(s->net);
+    s->table = eg_net_params(s->net);
     assert_ok(eg_params_alloc(s->table, &s->value));
     assert_ok(eg_params_alloc(s->table, &s->grad));
     assert_ok(eg_state_alloc(s->table, &s->state));
@@ -187,7 +187,7 @@ static void test_losses_must_be_one_a_sample(void **state)
     subject_close(&s);
 }
 
-/* Three rows a sample: their gradients add up before the norm is taken. */
+/* Three rows per sample: their gradients add up before the norm is taken. */
 static void test_several_rows_a_sample_are_refused(void **state)
 {
     (void)state;

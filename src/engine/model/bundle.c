@@ -1,9 +1,9 @@
 /* bundle.c - named tensors and scalars, and their byte form.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Scalars and tensors are kept apart, since safetensors lays out the wider type first: so the
- * order here is the order there. A cleared bundle keeps names and buffers, so that filling it
- * again with the same things allocates nothing.
+ * Scalars, tensors and those of bytes are kept apart, since safetensors lays out the wider type
+ * first: so the order here is the order there. A cleared bundle keeps names and buffers, so
+ * that filling it again with the same things allocates nothing.
  */
 #include <engram/exchange.h>
 #include <engram/safetensors.h>
@@ -21,8 +21,9 @@ enum { BUNDLE_MANY = 32 }; /* from here on names are found by an index */
 typedef struct bundle_item {
     char *name;
     double scalar;
+    eg_bundle_type type;
     eg_shape shape;
-    float *values; /* [n], room for cap */
+    float *values; /* [n] of its type, room for cap floats */
     size_t n, cap;
 } bundle_item;
 
@@ -37,6 +38,7 @@ typedef struct bundle_list {
 
 struct eg_bundle {
     bundle_list scalars, tensors;
+    bundle_list small;      /* tensors of bytes */
     const eg_bundle *below; /* where lookups go on; NULL: nowhere */
 };
 
@@ -62,6 +64,7 @@ void eg_bundle_free(eg_bundle *b)
         return;
     bundle_list_fini(&b->scalars);
     bundle_list_fini(&b->tensors);
+    bundle_list_fini(&b->small);
     free(b);
 }
 
@@ -83,6 +86,7 @@ void eg_bundle_clear(eg_bundle *b)
 {
     bundle_list_clear(&b->scalars);
     bundle_list_clear(&b->tensors);
+    bundle_list_clear(&b->small);
 }
 
 /* Where a name stands in the index, or would. */
@@ -142,7 +146,8 @@ static eg_status bundle_check_name(const eg_bundle *b, const char *name)
         good = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
     if (!good)
         return eg_fail(EG_EINVAL, "this is no name for a tensor or a scalar");
-    if (bundle_list_find(&b->tensors, name) || bundle_list_find(&b->scalars, name))
+    if (bundle_list_find(&b->tensors, name) || bundle_list_find(&b->scalars, name) ||
+        bundle_list_find(&b->small, name))
         return eg_fail(EG_EINVAL, "'%s' is in the bundle already", name);
     return EG_OK;
 }
@@ -179,40 +184,64 @@ static eg_status bundle_count(eg_shape shape, size_t *out)
     return EG_OK;
 }
 
+static size_t bundle_size(eg_bundle_type type)
+{
+    return type == EG_BUNDLE_U8 ? 1 : 4;
+}
+
+static eg_stored_type bundle_stored(eg_bundle_type type)
+{
+    static const eg_stored_type stored[] = {EG_STORED_F32, EG_STORED_U32, EG_STORED_U8};
+    return stored[type];
+}
+
 /* Adds a tensor whose values are still to be written. */
-static eg_status bundle_make(eg_bundle *b, const char *name, eg_shape shape, bundle_item **out)
+static eg_status bundle_make(eg_bundle *b, eg_bundle_type type, const char *name,
+                             eg_shape shape, bundle_item **out)
 {
     size_t n = 0;
     bundle_item *item;
-    EG_TRY(bundle_next(b, &b->tensors, name, &item));
+    bundle_list *list = type == EG_BUNDLE_U8 ? &b->small : &b->tensors;
+    EG_TRY(bundle_next(b, list, name, &item));
     EG_TRY(eg_blame(bundle_count(shape, &n), "tensor '%s'", name));
-    if (n > item->cap || !item->values) {
+    size_t room = eg_round_up(n * bundle_size(type), sizeof *item->values) / sizeof(float);
+    if (room > item->cap || !item->values) {
         free(item->values);
         item->values = NULL;
         item->cap = 0;
-        EG_TRY(eg_alloc(n > 0 ? n : 1, sizeof *item->values, &item->values));
-        item->cap = n;
+        EG_TRY(eg_alloc(room > 0 ? room : 1, sizeof *item->values, &item->values));
+        item->cap = room;
     }
+    item->type = type;
     item->shape = shape;
     item->n = n;
     *out = item;
-    return bundle_list_count(&b->tensors);
+    return bundle_list_count(list);
+}
+
+eg_status eg_bundle_room_as(eg_bundle *b, eg_bundle_type type, const char *name, eg_shape shape,
+                            void **out)
+{
+    bundle_item *item;
+    *out = NULL;
+    EG_TRY(bundle_make(b, type, name, shape, &item));
+    memset(item->values, 0, item->n * bundle_size(type));
+    *out = item->values;
+    return EG_OK;
 }
 
 eg_status eg_bundle_room(eg_bundle *b, const char *name, eg_shape shape, float **out)
 {
-    bundle_item *item;
-    *out = NULL;
-    EG_TRY(bundle_make(b, name, shape, &item));
-    memset(item->values, 0, item->n * sizeof *item->values);
-    *out = item->values;
-    return EG_OK;
+    void *values;
+    eg_status s = eg_bundle_room_as(b, EG_BUNDLE_F32, name, shape, &values);
+    *out = values;
+    return s;
 }
 
 eg_status eg_bundle_add(eg_bundle *b, const char *name, eg_shape shape, const float *values)
 {
     bundle_item *item;
-    EG_TRY(bundle_make(b, name, shape, &item));
+    EG_TRY(bundle_make(b, EG_BUNDLE_F32, name, shape, &item));
     if (item->n > 0)
         memcpy(item->values, values, item->n * sizeof *values);
     return EG_OK;
@@ -231,14 +260,29 @@ eg_status eg_bundle_scalar(eg_bundle *b, const char *name, double value)
     return bundle_list_count(&b->scalars);
 }
 
-const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n)
+const void *eg_bundle_find_as(const eg_bundle *b, eg_bundle_type type, const char *name,
+                              size_t *n)
 {
-    const bundle_item *item = bundle_list_find(&b->tensors, name);
-    if (!item && b->below)
-        return eg_bundle_find(b->below, name, n);
+    const bundle_item *item =
+        bundle_list_find(type == EG_BUNDLE_U8 ? &b->small : &b->tensors, name);
+    if (item && item->type != type)
+        item = NULL;
+    else if (!item && b->below)
+        return eg_bundle_find_as(b->below, type, name, n);
     if (n)
         *n = item ? item->n : 0;
     return item ? item->values : NULL;
+}
+
+const float *eg_bundle_find(const eg_bundle *b, const char *name, size_t *n)
+{
+    return eg_bundle_find_as(b, EG_BUNDLE_F32, name, n);
+}
+
+float *eg_bundle_values(eg_bundle *b, const char *name)
+{
+    const bundle_item *item = bundle_list_find(&b->tensors, name);
+    return item && item->type == EG_BUNDLE_F32 ? item->values : NULL;
 }
 
 bool eg_bundle_scalar_of(const eg_bundle *b, const char *name, double *out)
@@ -262,21 +306,29 @@ const eg_bundle *eg_bundle_below(const eg_bundle *b)
 
 size_t eg_bundle_n(const eg_bundle *b)
 {
-    return b->scalars.n + b->tensors.n;
+    return b->scalars.n + b->tensors.n + b->small.n;
 }
 
 void eg_bundle_at(const eg_bundle *b, size_t i, eg_bundle_entry *out)
 {
     EG_ASSERT(i < eg_bundle_n(b));
-    bool scalar = i < b->scalars.n;
-    const bundle_item *item =
-        scalar ? &b->scalars.items[i] : &b->tensors.items[i - b->scalars.n];
+    const bundle_list *list = &b->scalars;
+    bool scalar = i < list->n;
+    if (!scalar) {
+        i -= list->n, list = &b->tensors;
+        if (i >= list->n)
+            i -= list->n, list = &b->small;
+    }
+    const bundle_item *item = &list->items[i];
     *out = (eg_bundle_entry){.name = item->name, .is_scalar = scalar};
     if (scalar) {
         out->scalar = item->scalar;
+        out->bytes = &item->scalar;
     } else {
+        out->type = item->type;
         out->shape = item->shape;
-        out->values = item->values;
+        out->values = item->type == EG_BUNDLE_F32 ? item->values : NULL;
+        out->bytes = item->values;
         out->n = item->n;
     }
 }
@@ -288,8 +340,13 @@ eg_status eg_bundle_copy(eg_bundle *b, const eg_bundle *from, const char *prefix
         eg_bundle_at(from, i, &e);
         if (strncmp(e.name, prefix, strlen(prefix)) != 0)
             continue;
-        EG_TRY(e.is_scalar ? eg_bundle_scalar(b, e.name, e.scalar)
-                           : eg_bundle_add(b, e.name, e.shape, e.values));
+        bundle_item *item;
+        if (e.is_scalar) {
+            EG_TRY(eg_bundle_scalar(b, e.name, e.scalar));
+            continue;
+        }
+        EG_TRY(bundle_make(b, e.type, e.name, e.shape, &item));
+        memcpy(item->values, e.bytes, e.n * bundle_size(e.type));
     }
     return EG_OK;
 }
@@ -302,10 +359,16 @@ static size_t bundle_digits(size_t x)
     return n;
 }
 
+static eg_stored_type bundle_type_of(const eg_bundle_entry *e)
+{
+    return e->is_scalar ? EG_STORED_F64 : bundle_stored(e->type);
+}
+
 /* The length of '"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}'. */
 static size_t bundle_head_length(const eg_bundle_entry *e, size_t begin, size_t end)
 {
-    size_t n = strlen(e->name) + sizeof "\"\":{\"dtype\":\"F32\",\"shape\":[]" - 1 +
+    size_t n = strlen(e->name) + strlen(eg_stored_type_text(bundle_type_of(e))) +
+               sizeof "\"\":{\"dtype\":\"\",\"shape\":[]" - 1 +
                sizeof ",\"data_offsets\":[,]}" - 1 + bundle_digits(begin) + bundle_digits(end);
     for (int i = 0; i < e->shape.rank; i++) /* a scalar's is 0 */
         n += bundle_digits((size_t)e->shape.dim[i]) + (i > 0);
@@ -318,7 +381,7 @@ size_t eg_bundle_bytes(const eg_bundle *b)
     for (size_t i = 0; i < eg_bundle_n(b); i++) {
         eg_bundle_entry e;
         eg_bundle_at(b, i, &e);
-        size_t end = data + (e.is_scalar ? sizeof(double) : e.n * sizeof(float));
+        size_t end = data + (e.is_scalar ? sizeof(double) : e.n * bundle_size(e.type));
         head += bundle_head_length(&e, data, end) + (i > 0);
         data = end;
     }
@@ -336,11 +399,8 @@ eg_status eg_bundle_pack(const eg_bundle *b, unsigned char **bytes, size_t *n)
     for (size_t i = 0; i < count; i++) {
         eg_bundle_entry e;
         eg_bundle_at(b, i, &e);
-        list[i] = (eg_stored){.name = e.name,
-                              .type = e.is_scalar ? EG_STORED_F64 : EG_STORED_F32,
-                              .rank = e.shape.rank,
-                              .bytes = e.is_scalar ? (const void *)&b->scalars.items[i].scalar
-                                                   : e.values};
+        list[i] = (eg_stored){
+            .name = e.name, .type = bundle_type_of(&e), .rank = e.shape.rank, .bytes = e.bytes};
         memcpy(list[i].dims, e.shape.dim, sizeof e.shape.dim);
     }
     eg_status status = eg_safetensors_pack(list, count, NULL, 0, bytes, n);
@@ -355,11 +415,14 @@ static eg_status bundle_take(eg_bundle *b, const eg_stored *t)
         memcpy(&value, t->bytes, sizeof value);
         return eg_bundle_scalar(b, t->name, value);
     }
-    if (t->type != EG_STORED_F32 || t->rank > EG_MAX_RANK)
+    int type = EG_BUNDLE_F32;
+    while (type <= EG_BUNDLE_U8 && t->type != bundle_stored((eg_bundle_type)type))
+        type++;
+    if (type > EG_BUNDLE_U8 || t->rank > EG_MAX_RANK)
         return eg_fail(EG_EFORMAT, "'%.80s': a bundle has no %s of rank %d", t->name,
                        eg_stored_type_text(t->type), t->rank);
     bundle_item *item;
-    EG_TRY(bundle_make(b, t->name, eg_shape_of(t->rank, t->dims), &item));
+    EG_TRY(bundle_make(b, (eg_bundle_type)type, t->name, eg_shape_of(t->rank, t->dims), &item));
     memcpy(item->values, t->bytes, t->n_bytes);
     return EG_OK;
 }
@@ -382,16 +445,12 @@ eg_status eg_bundle_unpack(const void *bytes, size_t n, eg_bundle **out)
     return EG_OK;
 }
 
-/* Every entry of `like` is in b, in the same form. */
-static eg_status bundle_check_there(const eg_bundle *b, const eg_bundle *like)
+static eg_status bundle_check_tensors(const bundle_list *list, const bundle_list *like)
 {
-    for (size_t i = 0; i < like->scalars.n; i++)
-        if (!bundle_list_find(&b->scalars, like->scalars.items[i].name))
-            return eg_fail(EG_ENOENT, "scalar '%s' is missing", like->scalars.items[i].name);
-    for (size_t i = 0; i < like->tensors.n; i++) {
-        const bundle_item *wanted = &like->tensors.items[i];
-        const bundle_item *item = bundle_list_find(&b->tensors, wanted->name);
-        if (!item)
+    for (size_t i = 0; i < like->n; i++) {
+        const bundle_item *wanted = &like->items[i];
+        const bundle_item *item = bundle_list_find(list, wanted->name);
+        if (!item || item->type != wanted->type)
             return eg_fail(EG_ENOENT, "tensor '%s' is missing", wanted->name);
         char is[64], should[64];
         eg_shape_print(item->shape, is);
@@ -400,6 +459,16 @@ static eg_status bundle_check_there(const eg_bundle *b, const eg_bundle *like)
             return eg_fail(EG_ESHAPE, "tensor '%s': %s, not %s", item->name, is, should);
     }
     return EG_OK;
+}
+
+/* Every entry of `like` is in b, in the same form. */
+static eg_status bundle_check_there(const eg_bundle *b, const eg_bundle *like)
+{
+    for (size_t i = 0; i < like->scalars.n; i++)
+        if (!bundle_list_find(&b->scalars, like->scalars.items[i].name))
+            return eg_fail(EG_ENOENT, "scalar '%s' is missing", like->scalars.items[i].name);
+    EG_TRY(bundle_check_tensors(&b->tensors, &like->tensors));
+    return bundle_check_tensors(&b->small, &like->small);
 }
 
 static const char *bundle_flaw(double x)
@@ -418,7 +487,7 @@ eg_status eg_bundle_check(const eg_bundle *b, const eg_bundle *like)
     }
     for (size_t i = 0; i < b->tensors.n; i++) {
         const bundle_item *item = &b->tensors.items[i];
-        for (size_t k = 0; k < item->n; k++)
+        for (size_t k = 0; item->type == EG_BUNDLE_F32 && k < item->n; k++)
             if (!isfinite(item->values[k]))
                 return eg_fail(EG_EINVAL, "tensor '%s': element %zu is %s", item->name, k,
                                bundle_flaw(item->values[k]));

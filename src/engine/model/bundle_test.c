@@ -40,8 +40,9 @@ static void assert_same(const eg_bundle *a, const eg_bundle *b)
         assert_memory_equal(&x.scalar, &y.scalar, sizeof x.scalar);
         assert_true(x.is_scalar || eg_shape_equal(x.shape, y.shape));
         assert_int_equal(x.n, y.n);
+        assert_int_equal(x.type, y.type);
         if (x.n > 0)
-            assert_memory_equal(x.values, y.values, x.n * sizeof *x.values);
+            assert_memory_equal(x.bytes, y.bytes, x.n * (x.type == EG_BUNDLE_U8 ? 1 : 4));
     }
 }
 
@@ -336,6 +337,46 @@ static void test_many_names_are_read_in_a_time_that_grows_with_them(void **state
     assert_true(many < 30 * few);
 }
 
+/* Whole numbers and bytes stand beside floats, bytes last, and each is found as what it is. */
+static void test_whole_numbers_and_bytes_go_there_and_back(void **state)
+{
+    (void)state;
+    static const float w[2] = {1, 2};
+    for (size_t n = 0; n < 9; n++) {
+        eg_bundle *b = bundle(), *copy = bundle();
+        void *bytes, *numbers;
+        size_t found = 99;
+        assert_ok(eg_bundle_room_as(b, EG_BUNDLE_U8, "bytes", eg_dims((int64_t)n), &bytes));
+        for (size_t i = 0; i < n; i++)
+            ((unsigned char *)bytes)[i] = (unsigned char)(250 + i);
+        assert_ok(
+            eg_bundle_room_as(b, EG_BUNDLE_U32, "numbers", eg_dims(1, (int64_t)n), &numbers));
+        for (size_t i = 0; i < n; i++)
+            ((uint32_t *)numbers)[i] =
+                0xffffffffu - (uint32_t)i; /* one of them is NaN's bits */
+        assert_ok(eg_bundle_add_flat(b, "w", w, 2));
+        assert_ok(eg_bundle_scalar(b, "x", 3));
+        assert_round_trip(b);
+        assert_ok(eg_bundle_copy(copy, b, ""));
+        assert_same(b, copy);
+        assert_ok(eg_bundle_check(b, copy));
+        assert_ptr_equal(eg_bundle_find_as(b, EG_BUNDLE_U8, "bytes", &found), bytes);
+        assert_int_equal(found, n);
+        assert_ptr_equal(eg_bundle_find_as(b, EG_BUNDLE_U32, "numbers", &found), numbers);
+        assert_int_equal(found, n);
+        assert_null(eg_bundle_find(b, "bytes", &found));
+        assert_int_equal(found, 0);
+        assert_null(eg_bundle_find(b, "numbers", NULL));
+        assert_null(eg_bundle_find_as(b, EG_BUNDLE_U32, "w", NULL));
+        assert_fails(eg_bundle_scalar(b, "bytes", 1), EG_EINVAL, "is in the bundle already");
+        eg_bundle_clear(copy);
+        assert_ok(eg_bundle_add_flat(copy, "numbers", w, n < 2 ? n : 2));
+        assert_fails(eg_bundle_check(copy, b), EG_ENOENT, "is missing");
+        eg_bundle_free(b);
+        eg_bundle_free(copy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_bundle_finds_what_was_added),
         cmocka_unit_test(test_names_are_checked),
         cmocka_unit_test(test_bytes_and_back_gives_the_same_bits),
+        cmocka_unit_test(test_whole_numbers_and_bytes_go_there_and_back),
         cmocka_unit_test(test_size_is_exact_for_any_length),
         cmocka_unit_test(test_cleared_bundle_is_as_new),
         cmocka_unit_test(test_what_is_no_bundle_is_refused),

@@ -55,15 +55,22 @@ static eg_node *layer_bias(eg_graph *g, eg_params *p, const char *name, bool wan
     return wanted ? layer_param(g, p, name, "bias", eg_dims(out), init) : NULL;
 }
 
+void eg_linear_params(eg_graph *g, eg_params *p, const char *name, int64_t in,
+                      const eg_linear_layer_spec *spec, eg_node **w, eg_node **b)
+{
+    eg_layer_init init = layer_init(spec->init, spec->first, in, spec->out);
+    *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in), init.weight);
+    *b = layer_bias(g, p, name, spec->bias, spec->out, init.bias);
+}
+
 eg_node *eg_linear_layer_of(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                             const eg_linear_layer_spec *spec)
 {
     if (eg_is_poison(x))
         return x;
-    int64_t in = x->shape.dim[1];
-    eg_layer_init init = layer_init(spec->init, spec->first, in, spec->out);
-    eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in), init.weight);
-    return eg_linear(g, x, w, layer_bias(g, p, name, spec->bias, spec->out, init.bias));
+    eg_node *w, *b;
+    eg_linear_params(g, p, name, x->shape.dim[1], spec, &w, &b);
+    return eg_linear(g, x, w, b);
 }
 
 eg_node *eg_linear_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t out)
@@ -124,7 +131,7 @@ eg_node *eg_batch_norm_layer_from(eg_graph *g, eg_params *p, const char *name, e
     if (eg_shape_size(x->shape) == x->shape.dim[1])
         return eg_poison(
             g, EG_ESHAPE,
-            "batch norm '%s' has one value a channel, which has no variance; train "
+            "batch norm '%s' has one value per channel, which has no variance; train "
             "it on two samples or more at a time",
             name);
     return eg_batch_norm(g, x, eg_channel_stats(g, x, mean, var, momentum), scale[0], scale[1],
@@ -143,7 +150,7 @@ eg_node *eg_instance_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_
         return x;
     if (x->shape.rank > 2 && eg_shape_size(x->shape) == x->shape.dim[0] * x->shape.dim[1])
         return eg_poison(g, EG_ESHAPE,
-                         "instance norm '%s' has one value a channel, which has no variance",
+                         "instance norm '%s' has one value per channel, which has no variance",
                          name);
     eg_node *scale[2] = {NULL, NULL};
     if (affine)

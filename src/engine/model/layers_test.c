@@ -70,7 +70,7 @@ static void test_instance_norm_has_tensors_only_when_affine(void **state)
     assert_ok(eg_graph_status(f.g));
     eg_node *one = eg_input(f.g, "one", eg_dims(2, 6, 1, 1));
     eg_instance_norm_layer(f.g, f.table, "flat", one, true);
-    assert_fails(eg_graph_status(f.g), EG_ESHAPE, "'flat' has one value a channel");
+    assert_fails(eg_graph_status(f.g), EG_ESHAPE, "'flat' has one value per channel");
     close_fixture(&f);
 }
 
@@ -113,7 +113,7 @@ static void test_layers_begin_as_they_are_told(void **state)
     close_fixture(&f);
 }
 
-/* A critic of 8x8 images: two halvings, instance norm, and one number a sample. */
+/* A critic of 8x8 images: two halvings, instance norm, and one number per sample. */
 static eg_node *record_critic(fixture *f, eg_node *x, int64_t width)
 {
     const eg_conv_layer_spec first = {.out = width, .kernel = 4, .stride = 2, .padding = 1};

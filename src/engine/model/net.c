@@ -43,6 +43,9 @@ struct eg_net {
     size_t head, side; /* the first tensor of each; those of the features stand before */
     int64_t n_features;
     bool frozen, still; /* some tensors are frozen; all of the features' are */
+    eg_graft graft;     /* its `of` is NULL: none */
+    bool begun;         /* features are computed before */
+    int64_t input[3];   /* what the network itself reads: channels, height, width */
 };
 
 eg_status eg_model_set(const eg_model *m, void *options, const char *text)
@@ -105,6 +108,11 @@ static eg_status net_fill(eg_net *net)
 
 eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
 {
+    return eg_net_new_grafted(spec, NULL, out);
+}
+
+eg_status eg_net_new_grafted(const eg_net_spec *spec, const eg_graft *graft, eg_net **out)
+{
     *out = NULL;
     const eg_model *model = eg_model_find(spec->model);
     if (!model)
@@ -119,8 +127,10 @@ eg_status eg_net_new(const eg_net_spec *spec, eg_net **out)
     if (!net)
         return eg_fail(EG_ENOMEM, "no memory for a net");
     net->model = model;
+    net->graft = graft ? *graft : (eg_graft){0};
     net->spec = *spec;
     net->spec.model = model->component.name;
+    net->input[0] = spec->channels, net->input[1] = spec->height, net->input[2] = spec->width;
     eg_status s = net_fill(net);
     if (s == EG_OK)
         *out = net;
@@ -188,6 +198,23 @@ bool eg_net_is_frozen(const eg_net *net)
     return net->frozen;
 }
 
+bool eg_net_is_still(const eg_net *net)
+{
+    return net->still;
+}
+
+void eg_net_begin(eg_net *net)
+{
+    net->begun = true;
+    net->spec.channels = net->n_features;
+    net->spec.height = net->spec.width = 1;
+}
+
+const int64_t *eg_net_input(const eg_net *net)
+{
+    return net->input;
+}
+
 const eg_params *eg_net_params(const eg_net *net)
 {
     return net->params;
@@ -222,11 +249,55 @@ const eg_net_spec *eg_net_spec_of(const eg_net *net)
 eg_node *eg_net_features(const eg_net *net, eg_graph *g, eg_node *x)
 {
     bool training = eg_graph_training(g);
+    if (net->begun)
+        return eg_flatten(g, x);
     if (net->still)
         eg_graph_set_training(g, false);
-    eg_node *features = net->model->features(net->options, g, net->params, x);
+    eg_node *features = net->graft.of ? net->graft.features(net->graft.options, net, g, x)
+                                      : eg_net_own_features(net, g, x);
     eg_graph_set_training(g, training);
     return features;
+}
+
+const eg_graft *eg_net_graft(const eg_net *net)
+{
+    return &net->graft;
+}
+
+eg_node *eg_net_own_features(const eg_net *net, eg_graph *g, eg_node *x)
+{
+    return net->model->features(net->options, g, net->params, x);
+}
+
+static eg_node *net_no_transformer(const eg_net *net, eg_graph *g)
+{
+    return eg_poison(g, EG_ENOTSUP, "%s is no transformer with tokens to put others beside",
+                     net->model->component.name);
+}
+
+eg_node *eg_net_tokens(const eg_net *net, eg_graph *g, eg_node *x)
+{
+    return net->model->tokens ? net->model->tokens(net->options, g, net->params, x)
+                              : net_no_transformer(net, g);
+}
+
+eg_node *eg_net_encode(const eg_net *net, eg_graph *g, eg_node *tokens,
+                       eg_node *const *prefixes)
+{
+    return net->model->encode
+               ? net->model->encode(net->options, g, net->params, tokens, prefixes)
+               : net_no_transformer(net, g);
+}
+
+int64_t eg_net_depth(const eg_net *net)
+{
+    return net->model->depth ? net->model->depth(net->options) : 0;
+}
+
+eg_node *eg_net_param(const eg_net *net, eg_graph *g, const char *name, eg_shape shape,
+                      eg_init init)
+{
+    return eg_param(g, net->params, name, shape, init);
 }
 
 eg_node *eg_net_head(const eg_net *net, eg_graph *g, eg_node *features)

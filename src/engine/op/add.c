@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *add_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *add_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)g, (void)y, (void)wrt; /* broadcasting is recorded apart, by expand */
     return dy;

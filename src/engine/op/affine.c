@@ -7,7 +7,7 @@ typedef struct affine {
     double a, b;
 } affine;
 
-static eg_node *affine_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *affine_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     return eg_affine(g, dy, ((const affine *)y->attr)->a, 0);

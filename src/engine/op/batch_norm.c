@@ -13,7 +13,7 @@ static double batch_norm_eps(const eg_node *y)
     return *(const double *)y->attr;
 }
 
-static eg_node *batch_norm_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *batch_norm_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     eg_node *x = y->in[0], *stats = y->in[1], *weight = y->in[2];
     if (wrt == 1)
@@ -46,7 +46,7 @@ static eg_status batch_norm_run(const eg_step *s)
         shift[c] = bias[c] - stats[c] * scale[c];
     }
     s->k->channel_affine(s->out[0]->data, s->in[0]->data, scale, shift,
-                         s->n_in > 4 ? s->in[4]->data : NULL, s->args != NULL, &d);
+                         s->n_in > 4 ? s->in[4]->data : NULL, s->with_relu, &d);
     return EG_OK;
 }
 
@@ -80,7 +80,7 @@ static eg_status batch_norm_emit(eg_plan *p, const eg_node *y)
     eg_step *s = eg_plan_step(p, y, batch_norm_run, other ? 5 : 4, in, 2, out);
     if (!s)
         return EG_ENOMEM;
-    s->args = (void *)(uintptr_t)relu;
+    s->with_relu = relu != NULL;
     if (sum)
         eg_plan_fused(p, sum, out[0]);
     if (relu)

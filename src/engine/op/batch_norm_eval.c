@@ -25,7 +25,7 @@ static eg_node *batch_norm_eval_z(eg_graph *g, const eg_node *y)
     return eg_channel_affine(g, y->in[0], rstd, eg_affine(g, eg_mul(g, y->in[1], rstd), -1, 0));
 }
 
-static eg_node *batch_norm_eval_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *batch_norm_eval_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     eg_node *weight = y->in[3], *zero = eg_constant(g, weight->shape, 0);
     eg_node *rstd = batch_norm_eval_rstd(g, y), *scale = eg_mul(g, weight, rstd);
@@ -66,8 +66,7 @@ static eg_status batch_norm_eval_run(const eg_step *s)
         scale[c] = weight[c] / sqrtf(var[c] + eps);
         shift[c] = bias[c] - mean[c] * scale[c];
     }
-    s->k->channel_affine(s->out[0]->data, s->in[0]->data, scale, shift, NULL, s->args != NULL,
-                         &d);
+    s->k->channel_affine(s->out[0]->data, s->in[0]->data, scale, shift, NULL, s->with_relu, &d);
     return EG_OK;
 }
 
@@ -83,7 +82,7 @@ static eg_status batch_norm_eval_emit(eg_plan *p, const eg_node *y)
     if (!s)
         return EG_ENOMEM;
     const eg_node *relu = eg_sole_relu(p, y);
-    s->args = (void *)(uintptr_t)relu;
+    s->with_relu = relu != NULL;
     if (relu)
         eg_plan_fused(p, relu, out[0]);
     eg_plan_in_place(p, out[0], in[0]);

@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *bias_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *bias_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)y;
     return wrt == 0 ? dy : eg_channel_sum(g, dy);

@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *channel_affine_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *channel_affine_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     if (wrt == 0)
         return eg_channel_affine(g, dy, y->in[1], eg_constant(g, y->in[2]->shape, 0));
@@ -20,8 +20,13 @@ static void channel_affine_reference(const eg_node *y, const double *const *in, 
 static eg_status channel_affine_run(const eg_step *s)
 {
     eg_channels d = eg_channels_of(s->k, s->node, s->out[0]->layout);
+    if (s->node->shape.rank == 2 && s->out[0]->layout == EG_ROWMAJOR && !s->args) {
+        s->k->row_affine(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->in[2]->data, d.n,
+                         d.c);
+        return EG_OK;
+    }
     s->k->channel_affine(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->in[2]->data, NULL,
-                         s->args != NULL, &d);
+                         s->with_relu, &d);
     return EG_OK;
 }
 
@@ -35,7 +40,7 @@ static eg_status channel_affine_emit(eg_plan *p, const eg_node *y)
     eg_step *s = eg_plan_step(p, y, channel_affine_run, 3, in, 1, &out);
     if (!s)
         return EG_ENOMEM;
-    s->args = (void *)(uintptr_t)relu;
+    s->with_relu = relu != NULL;
     if (relu)
         eg_plan_fused(p, relu, out);
     eg_plan_in_place(p, out, in[0]);

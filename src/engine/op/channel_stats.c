@@ -65,7 +65,7 @@ eg_node *eg_channel_stats(eg_graph *g, eg_node *x, eg_node *mean, eg_node *var, 
         return g->poison;
     eg_channels d = eg_channels_of(NULL, x, EG_ROWMAJOR);
     if (d.n * d.area < 2)
-        return eg_poison(g, EG_ESHAPE, "channel_stats: one value a channel has no variance");
+        return eg_poison(g, EG_ESHAPE, "channel_stats: one value per channel has no variance");
     return eg_graph_record(g, &eg_op_channel_stats, eg_dims(2, d.c), &momentum, sizeof momentum,
                            mean ? 3 : 1, (eg_node *[]){x, mean, var});
 }

@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *channel_sum_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *channel_sum_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     eg_shape s = y->in[0]->shape, row = s;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static eg_node *concat_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *concat_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     int axis = *(const int *)y->attr;
     int64_t from = 0;

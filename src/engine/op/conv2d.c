@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static eg_node *conv2d_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *conv2d_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     const eg_window *win = y->attr;
     const eg_node *x = y->in[0], *w = y->in[1];

@@ -9,7 +9,7 @@ static eg_conv back_data_geometry(const eg_node *y)
 }
 
 /* y = B(dy, w) is linear in both: the gradient for dy is the convolution of y's with w. */
-static eg_node *back_data_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *back_data_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     const eg_window *win = y->attr;
     const eg_shape *w = &y->in[1]->shape;

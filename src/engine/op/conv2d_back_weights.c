@@ -9,7 +9,7 @@ static eg_conv back_weights_geometry(const eg_node *y)
 }
 
 /* y = W(x, dy) is linear in both. */
-static eg_node *back_weights_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *back_weights_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     const eg_window *win = y->attr;
     const eg_shape *x = &y->in[0]->shape;

@@ -51,20 +51,6 @@ static void norms_reference(const eg_node *y, const double *const *in, double *o
     free(s.dw);
 }
 
-/* u [ic kh kw, places]: what each weight sees at each place, zero in the padding. */
-static void norms_unfold(const eg_conv *c, const float *x, float *u)
-{
-    for (int64_t k = 0; k < c->ic * c->kh * c->kw; k++) {
-        int64_t i = k / (c->kh * c->kw), r = k / c->kw % c->kh, s = k % c->kw;
-        for (int64_t q = 0; q < c->oh * c->ow; q++) {
-            int64_t row = q / c->ow * c->stride - c->padding + r;
-            int64_t col = q % c->ow * c->stride - c->padding + s;
-            bool inside = row >= 0 && row < c->h && col >= 0 && col < c->w;
-            u[k * c->oh * c->ow + q] = inside ? x[(i * c->h + row) * c->w + col] : 0;
-        }
-    }
-}
-
 static eg_status norms_run_gram(const eg_step *s)
 {
     eg_conv c = norms_geometry(s->node);
@@ -72,11 +58,11 @@ static eg_status norms_run_gram(const eg_step *s)
     float *u = s->out[1]->data, *gram_u = s->out[2]->data, *gram_d = gram_u + places * places;
     for (int64_t n = 0; n < c.n; n++) {
         const float *dy = s->in[1]->data + n * c.oc * places;
-        norms_unfold(&c, s->in[0]->data + n * c.ic * c.h * c.w, u);
+        eg_conv_unfold(&c, s->in[0]->data + n * c.ic * c.h * c.w, u);
         eg_product_shape du = {.ta = true, .m = places, .n = places, .k = rows};
         eg_product_shape dd = {.ta = true, .m = places, .n = places, .k = c.oc};
-        EG_TRY(eg_dnnl_product(&du, u, u, gram_u));
-        EG_TRY(eg_dnnl_product(&dd, dy, dy, gram_d));
+        EG_TRY(eg_multiply(s->k, &du, u, u, gram_u));
+        EG_TRY(eg_multiply(s->k, &dd, dy, dy, gram_d));
         double norm;
         s->k->dot(&norm, gram_u, gram_d, (size_t)(places * places));
         s->out[0]->data[n] = (float)(norm > 0 ? norm : 0);
@@ -89,7 +75,8 @@ static eg_status norms_emit(eg_plan *p, const eg_node *y)
     eg_conv c = norms_geometry(y);
     int64_t places = c.oh * c.ow, rows = c.ic * c.kh * c.kw;
     if (c.groups > 1 || places * (c.oc + rows) >= c.oc * rows)
-        return eg_dnnl_conv_sample_norms(p, y, &c, y->in[0], y->in[1]);
+        return (eg_plan_kernels(p)->own ? eg_unfolded_sample_norms : eg_dnnl_conv_sample_norms)(
+            p, y, &c, y->in[0], y->in[1]);
     eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
                       eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
     eg_value *out[] = {

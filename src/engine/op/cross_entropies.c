@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static eg_node *cross_entropies_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *cross_entropies_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     eg_node *logits = y->in[0], *targets = y->in[1];
     eg_node *column = eg_reshape(g, dy, eg_dims(y->shape.dim[0], 1));

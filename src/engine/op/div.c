@@ -3,10 +3,10 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *div_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *div_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     eg_node *da = eg_div(g, dy, y->in[1]);
-    return wrt == 0 ? da : eg_affine(g, eg_mul(g, da, (eg_node *)(uintptr_t)y), -1, 0);
+    return wrt == 0 ? da : eg_affine(g, eg_mul(g, da, y), -1, 0);
 }
 
 static void div_reference(const eg_node *y, const double *const *in, double *out)

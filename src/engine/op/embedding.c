@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static eg_node *embedding_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *embedding_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     return wrt == 0 ? eg_embedding_back(g, dy, y->in[1], y->in[0]->shape.dim[0]) : NULL;
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static eg_node *erf_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *erf_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     eg_node *bell = eg_exp(g, eg_affine(g, eg_mul(g, y->in[0], y->in[0]), -1, 0));

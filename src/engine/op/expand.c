@@ -93,7 +93,7 @@ static eg_strided expand_view(const eg_node *y)
     return v;
 }
 
-static eg_node *expand_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *expand_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     eg_shape from = y->in[0]->shape;

@@ -22,7 +22,7 @@ int64_t eg_reference_index(double value, int64_t n)
     return (int64_t)value;
 }
 
-static eg_node *gather_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *gather_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     int axis = *(const int *)y->attr;
     return wrt == 0 ? eg_scatter(g, dy, y->in[1], axis, y->in[0]->shape.dim[axis]) : NULL;

@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *global_pool_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *global_pool_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     const eg_shape *x = &y->in[0]->shape;

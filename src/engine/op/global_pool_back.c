@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *global_pool_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *global_pool_back_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)y, (void)wrt; /* the mean over the image, of a sum over it: both scale by 1 / (h w) */
     return eg_global_pool(g, dy);

@@ -7,12 +7,12 @@
 
 #include <math.h>
 
-static eg_node *group_normalize_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *group_normalize_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     const eg_group_attr *a = y->attr;
     eg_node *r = eg_group_rstd(g, y->in[0], a->groups, a->eps);
-    return eg_group_normalize_back(g, (eg_node *)(uintptr_t)y, r, dy);
+    return eg_group_normalize_back(g, y, r, dy);
 }
 
 void eg_reference_moments(const double *x, int64_t n, double *mean, double *var)

@@ -40,7 +40,7 @@ static eg_node *group_weaken(eg_graph *g, eg_node *x, eg_node *r, eg_node *m)
         g, x, eg_group_spread(g, eg_affine(g, eg_mul(g, r, m), -1, 0), x->shape.dim[1]));
 }
 
-static eg_node *group_back_vjp(eg_graph *g, const eg_node *dx, eg_node *d, int wrt)
+static eg_node *group_back_vjp(eg_graph *g, eg_node *dx, eg_node *d, int wrt)
 {
     eg_node *y = dx->in[0], *r = dx->in[1], *dy = dx->in[2];
     int64_t groups = r->shape.dim[1];

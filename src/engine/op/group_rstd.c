@@ -7,13 +7,13 @@
 
 #include <math.h>
 
-static eg_node *group_rstd_vjp(eg_graph *g, const eg_node *r, eg_node *dr, int wrt)
+static eg_node *group_rstd_vjp(eg_graph *g, eg_node *r, eg_node *dr, int wrt)
 {
     (void)wrt;
     const eg_group_attr *a = r->attr;
-    eg_node *self = (eg_node *)(uintptr_t)r, *x = r->in[0];
+    eg_node *x = r->in[0];
     double count = (double)eg_shape_size(x->shape) / (double)eg_shape_size(r->shape);
-    eg_node *scale = eg_affine(g, eg_mul(g, dr, eg_mul(g, self, self)), -1 / count, 0);
+    eg_node *scale = eg_affine(g, eg_mul(g, dr, eg_mul(g, r, r)), -1 / count, 0);
     return eg_scale_maps(g, eg_group_normalize(g, x, a->groups, a->eps),
                          eg_group_spread(g, scale, x->shape.dim[1]));
 }

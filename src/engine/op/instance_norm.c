@@ -1,4 +1,4 @@
-/* instance_norm.c - normalises every channel of a sample: group_norm with one channel a group.
+/* instance_norm.c - normalises every channel of a sample: group_norm of one channel per group.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "engine/op/op.h"

@@ -8,10 +8,10 @@ double eg_rectify_slope(const eg_node *y)
     return *(const double *)y->attr;
 }
 
-static eg_node *leaky_relu_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *leaky_relu_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt; /* y has the sign of x, so x itself need not be kept */
-    return eg_leaky_relu_back(g, (eg_node *)(uintptr_t)y, dy, eg_rectify_slope(y));
+    return eg_leaky_relu_back(g, y, dy, eg_rectify_slope(y));
 }
 
 static void leaky_relu_reference(const eg_node *y, const double *const *in, double *out)

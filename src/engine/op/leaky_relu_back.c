@@ -6,7 +6,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *leaky_relu_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *leaky_relu_back_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     return wrt == 0 ? NULL : eg_leaky_relu_back(g, y->in[0], dy, eg_rectify_slope(y));
 }

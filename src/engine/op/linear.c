@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *linear_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *linear_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)y;
     if (wrt == 0)
@@ -30,7 +30,7 @@ static eg_status linear_run(const eg_step *s)
     const eg_shape *y = &s->node->shape;
     const int64_t mnk[] = {y->dim[0], y->dim[1], s->node->in[0]->shape.dim[1]};
     s->k->linear(s->out[0]->data, s->in[0]->data, s->in[1]->data,
-                 s->n_in > 2 ? s->in[2]->data : NULL, s->args != NULL, mnk);
+                 s->n_in > 2 ? s->in[2]->data : NULL, s->with_relu, mnk);
     return EG_OK;
 }
 
@@ -44,7 +44,7 @@ static eg_status linear_emit(eg_plan *p, const eg_node *y)
     if (!s)
         return EG_ENOMEM;
     const eg_node *relu = eg_sole_relu(p, y);
-    s->args = (void *)(uintptr_t)relu;
+    s->with_relu = relu != NULL;
     s->flops = 2.0 * (double)eg_shape_size(y->shape) * (double)y->in[0]->shape.dim[1];
     if (relu)
         eg_plan_fused(p, relu, out);

@@ -5,12 +5,11 @@
 
 #include <math.h>
 
-static eg_node *log_softmax_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *log_softmax_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
-    eg_node *self = (eg_node *)(uintptr_t)y;
     eg_node *total = eg_sum(g, dy, EG_AXIS(y->shape.rank - 1));
-    return eg_sub(g, dy, eg_mul(g, eg_exp(g, self), total));
+    return eg_sub(g, dy, eg_mul(g, eg_exp(g, y), total));
 }
 
 static void log_softmax_reference(const eg_node *y, const double *const *in, double *out)

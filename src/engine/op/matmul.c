@@ -22,7 +22,7 @@ static eg_product_shape matmul_dims(const eg_node *y)
                               .k = y->in[0]->shape.dim[f->ta ? 1 : 2]};
 }
 
-static eg_node *matmul_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *matmul_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     const matmul *f = y->attr;
     eg_node *a = y->in[0], *b = y->in[1];
@@ -50,8 +50,8 @@ static eg_status matmul_run(const eg_step *s)
     eg_product_shape d = matmul_dims(s->node);
     const float *a = s->in[0]->data, *b = s->in[1]->data;
     for (int64_t l = 0; l < s->node->shape.dim[0]; l++)
-        EG_TRY(eg_dnnl_product(&d, a + l * d.m * d.k, b + l * d.k * d.n,
-                               s->out[0]->data + l * d.m * d.n));
+        EG_TRY(eg_multiply(s->k, &d, a + l * d.m * d.k, b + l * d.k * d.n,
+                           s->out[0]->data + l * d.m * d.n));
     return EG_OK;
 }
 

@@ -4,7 +4,7 @@
 #include "engine/op/op.h"
 
 /* Linear in dy; the places of the maxima do not move. */
-static eg_node *max_pool_back_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *max_pool_back_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     return wrt == 1 ? eg_max_pool_pick(g, y->in[0], dy, *(const eg_window *)y->attr) : NULL;
 }
@@ -23,7 +23,7 @@ static eg_status max_pool_back_run(const eg_step *s)
     const eg_node *y = s->node;
     eg_pool_dims d =
         eg_pool_dims_of(s->k, y->shape, y->in[1]->shape, y->attr, s->out[0]->layout);
-    s->k->max_pool_back(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->args != NULL, &d);
+    s->k->max_pool_back(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->with_relu, &d);
     return EG_OK;
 }
 
@@ -66,7 +66,7 @@ static eg_status max_pool_back_emit(eg_plan *p, const eg_node *y)
     if (!s)
         return EG_ENOMEM;
     const eg_node *relu = max_pool_back_relu(p, y);
-    s->args = (void *)(uintptr_t)relu;
+    s->with_relu = relu != NULL;
     if (relu)
         eg_plan_fused(p, relu, out);
     return EG_OK;

@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *max_pool_pick_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *max_pool_pick_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     return wrt == 1 ? eg_max_pool_back(g, y->in[0], dy, *(const eg_window *)y->attr) : NULL;
 }

@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *mul_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *mul_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     return eg_mul(g, dy, y->in[1 - wrt]);
 }

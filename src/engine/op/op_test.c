@@ -43,7 +43,7 @@ static void probe_fill(void *context, const eg_node *leaf, double *out)
 /* A test's own op: the identity, computed in the layout under test. */
 static eg_layout wanted_layout;
 
-static eg_node *laid_out_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *laid_out_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)g, (void)y, (void)wrt;
     return dy;
@@ -366,7 +366,7 @@ static void test_every_kernel_agrees_with_the_batch_innermost(void **state)
 /* The checks must see a wrong rule: every op's own rule, made wrong by a thousandth. */
 static const eg_op *broken_original;
 
-static eg_node *broken_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *broken_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     eg_node *dx = broken_original->vjp(g, y, dy, wrt);
     return dx ? eg_affine(g, dx, 1.001, 0) : NULL;

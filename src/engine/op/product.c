@@ -18,7 +18,7 @@ static eg_product_shape product_dims(const eg_node *y)
 }
 
 /* With A = op(a), B = op(b): dA = dy B^T and dB = A^T dy, each in the way it is stored. */
-static eg_node *product_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *product_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     const product_attr *t = y->attr;
     eg_node *a = y->in[0], *b = y->in[1];
@@ -43,7 +43,7 @@ static void product_reference(const eg_node *y, const double *const *in, double 
 static eg_status product_run(const eg_step *s)
 {
     eg_product_shape d = product_dims(s->node);
-    return eg_dnnl_product(&d, s->in[0]->data, s->in[1]->data, s->out[0]->data);
+    return eg_multiply(s->k, &d, s->in[0]->data, s->in[1]->data, s->out[0]->data);
 }
 
 static eg_status product_emit(eg_plan *p, const eg_node *y)

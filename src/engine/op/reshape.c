@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static eg_node *reshape_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *reshape_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     return eg_reshape(g, dy, y->in[0]->shape);

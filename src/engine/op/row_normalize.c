@@ -7,12 +7,11 @@
 
 #include <math.h>
 
-static eg_node *row_normalize_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *row_normalize_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
-    eg_node *self = (eg_node *)(uintptr_t)y;
     eg_node *r = eg_row_rstd(g, y->in[0], *(const double *)y->attr);
-    eg_node *along = eg_mul(g, self, eg_mean(g, eg_mul(g, dy, self), EG_AXIS(1)));
+    eg_node *along = eg_mul(g, y, eg_mean(g, eg_mul(g, dy, y), EG_AXIS(1)));
     eg_node *level = eg_mean(g, dy, EG_AXIS(1));
     return eg_mul(g, r, eg_sub(g, eg_sub(g, dy, level), along));
 }

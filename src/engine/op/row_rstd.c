@@ -7,12 +7,12 @@
 
 #include <math.h>
 
-static eg_node *row_rstd_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *row_rstd_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
-    eg_node *self = (eg_node *)(uintptr_t)y, *x = y->in[0];
+    eg_node *x = y->in[0];
     eg_node *unit = eg_row_normalize(g, x, *(const double *)y->attr);
-    eg_node *scale = eg_mul(g, dy, eg_mul(g, self, self));
+    eg_node *scale = eg_mul(g, dy, eg_mul(g, y, y));
     return eg_mul(g, unit, eg_affine(g, scale, -1.0 / (double)x->shape.dim[1], 0));
 }
 

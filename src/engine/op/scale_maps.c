@@ -3,7 +3,7 @@
  */
 #include "engine/op/op.h"
 
-static eg_node *scale_maps_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *scale_maps_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     if (wrt == 0)
         return eg_scale_maps(g, dy, y->in[1]);

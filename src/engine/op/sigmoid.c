@@ -5,11 +5,10 @@
 
 #include <math.h>
 
-static eg_node *sigmoid_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *sigmoid_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
-    eg_node *self = (eg_node *)(uintptr_t)y;
-    return eg_mul(g, dy, eg_mul(g, self, eg_affine(g, self, -1, 1)));
+    return eg_mul(g, dy, eg_mul(g, y, eg_affine(g, y, -1, 1)));
 }
 
 static double sigmoid_of(double x)

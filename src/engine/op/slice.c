@@ -27,7 +27,7 @@ bool eg_axis_fits(eg_graph *g, const char *op, const eg_node *x, int axis)
     return false;
 }
 
-static eg_node *slice_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *slice_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     const slice *a = y->attr;

@@ -5,12 +5,11 @@
 
 #include <math.h>
 
-static eg_node *softmax_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *softmax_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
-    eg_node *self = (eg_node *)(uintptr_t)y;
-    eg_node *dot = eg_sum(g, eg_mul(g, dy, self), EG_AXIS(y->shape.rank - 1));
-    return eg_mul(g, self, eg_sub(g, dy, dot));
+    eg_node *dot = eg_sum(g, eg_mul(g, dy, y), EG_AXIS(y->shape.rank - 1));
+    return eg_mul(g, y, eg_sub(g, dy, dot));
 }
 
 void eg_reference_softmax(const eg_node *y, const double *const *in, double *out)

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static eg_node *softplus_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *softplus_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     return eg_mul(g, dy, eg_sigmoid(g, y->in[0]));

@@ -105,7 +105,7 @@ eg_status eg_emit_reduction(eg_plan *p, const eg_node *y, unsigned axes, eg_redu
     return EG_OK;
 }
 
-static eg_node *sum_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *sum_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     return eg_expand(g, dy, y->in[0]->shape);

@@ -23,7 +23,7 @@ static eg_strided transpose_view(const eg_node *y)
     return v;
 }
 
-static eg_node *transpose_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *transpose_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     int back[EG_MAX_RANK] = {0};

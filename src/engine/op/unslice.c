@@ -9,7 +9,7 @@ typedef struct unslice {
     int64_t axis, from;
 } unslice;
 
-static eg_node *unslice_vjp(eg_graph *g, const eg_node *y, eg_node *dy, int wrt)
+static eg_node *unslice_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
     (void)wrt;
     const unslice *a = y->attr;

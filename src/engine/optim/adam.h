@@ -6,6 +6,7 @@
 
 #include <engram/optim.h>
 
+#include "base/real.h"
 #include "engine/graph/kernel.h"
 
 #include <math.h>
@@ -29,13 +30,13 @@ typedef struct adam {
 /* The constants of step t, decay left to the caller. */
 static inline eg_adam_step adam_constants(const adam *a, int64_t t)
 {
-    return (eg_adam_step){.size = (float)(a->lr / (1 - pow(a->beta1, (double)t))),
+    return (eg_adam_step){.size = (float)(a->lr / (1 - eg_real_pow(a->beta1, (double)t))),
                           .beta1 = (float)a->beta1,
                           .beta2 = (float)a->beta2,
                           .share1 = (float)(1 - a->beta1),
                           .share2 = (float)(1 - a->beta2),
                           .eps = (float)a->eps,
-                          .root = (float)sqrt(1 - pow(a->beta2, (double)t))};
+                          .root = (float)sqrt(1 - eg_real_pow(a->beta2, (double)t))};
 }
 
 #endif

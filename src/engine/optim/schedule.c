@@ -8,6 +8,8 @@
  */
 #include <engram/optim.h>
 
+#include "base/real.h"
+
 #include <math.h>
 
 double eg_schedule_factor(const eg_schedule *s, int64_t round, int64_t n_rounds)
@@ -20,9 +22,10 @@ double eg_schedule_factor(const eg_schedule *s, int64_t round, int64_t n_rounds)
         return 1;
     case EG_SCHEDULE_STEP:
         steps = at / s->every;
-        return pow(s->factor, (double)steps);
+        return eg_real_pow(s->factor, (double)steps);
     case EG_SCHEDULE_COSINE:
-        return s->least + (1 - s->least) / 2 * (1 + cos(acos(-1) * (double)at / (double)span));
+        return s->least +
+               (1 - s->least) / 2 * (1 + eg_real_cos(acos(-1) * (double)at / (double)span));
     }
     return 1;
 }

@@ -90,7 +90,7 @@ void EG_KERNEL(exp)(float *y, const float *x, size_t n)
 void EG_KERNEL(log)(float *y, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        y[i] = logf(x[i]);
+        y[i] = simd_log(x[i]);
 }
 
 void EG_KERNEL(sqrt)(float *y, const float *x, size_t n)

@@ -8,6 +8,8 @@
 
 #include "engine/simd/simd.h"
 
+#include "base/real.h"
+
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
@@ -69,7 +71,7 @@ static inline __attribute__((always_inline)) eg_vec simd_choose(simd_bools where
 }
 
 /* Two conditions kept in EG_V bytes: as two masks where those are registers, else as two bits
- * of a byte a lane. */
+ * of a byte per lane. */
 typedef uint8_t simd_bytes __attribute__((vector_size(EG_V), aligned(1), may_alias));
 
 static inline __attribute__((always_inline)) void simd_keep(uint8_t *to, simd_bools a,
@@ -147,7 +149,7 @@ static inline float simd_sum(eg_vec v)
 #define SIMD_FOLD(a, b, one, other)                                                            \
     (__builtin_shufflevector(a, b, one) + __builtin_shufflevector(a, b, other))
 
-/* The sums of EG_V vectors, one a lane: pairs of vectors are halved together, so that a sum
+/* The sums of EG_V vectors, one per lane: pairs of vectors are halved together, so that a sum
  * costs three operations and not EG_V. */
 static inline __attribute__((always_inline)) eg_vec simd_sums(const eg_vec *v)
 {
@@ -200,6 +202,16 @@ static inline int32_t simd_bits(float x)
     int32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
+}
+
+/* The C library's logarithm, unless it must be the same on every machine. */
+static inline float simd_log(float x)
+{
+#ifdef EG_PORTABLE
+    return (float)eg_real_log((double)x);
+#else
+    return logf(x);
+#endif
 }
 
 /* e^x without a branch, to 2e-7: x = n ln 2 + r, a polynomial in r, times 2^n in two halves so

@@ -156,7 +156,7 @@ void EG_KERNEL(log_softmax)(float *y, const float *x, int64_t rows, int64_t cols
     for (int64_t i = 0; i < rows; i++) {
         const float *a = x + i * cols;
         float *out = y + i * cols, max = rows_max(a, cols);
-        float log_sum = logf(rows_exp(out, a, max, cols));
+        float log_sum = simd_log(rows_exp(out, a, max, cols));
 #pragma GCC ivdep
         for (int64_t j = 0; j < cols; j++)
             out[j] = (a[j] - max) - log_sum;

@@ -1,7 +1,8 @@
 /* simd.h - what a file of vector kernels includes; it is compiled once per instruction set.
  * SPDX-License-Identifier: Apache-2.0
  *
- * EG_ISA names the set. EG_V channels make a block, and an eg_vec holds them.
+ * EG_ISA names the copy, EG_ISA_NAME the set: two copies of one set differ in instructions, and
+ * not in bits. EG_V channels make a block, and an eg_vec holds them.
  */
 #ifndef EG_SIMD_H
 #define EG_SIMD_H

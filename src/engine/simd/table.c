@@ -9,8 +9,9 @@
 extern const eg_kernels EG_KERNEL(kernels);
 
 const eg_kernels EG_KERNEL(kernels) = {
-    .isa = TABLE_TEXT(EG_ISA),
+    .isa = TABLE_TEXT(EG_ISA_NAME),
     .width = EG_V,
+    .own = EG_OWN,
 #define X(name, args) .name = EG_KERNEL(name),
 #include "engine/graph/kernel.inc"
 #undef X

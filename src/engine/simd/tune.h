@@ -13,11 +13,18 @@
 #define EG_V 8
 #endif
 
+/* Whether the set leaves nothing to oneDNN: the portable one, and all where there is none. */
+#if defined(EG_PORTABLE) || !defined(EG_DNNL)
+#define EG_OWN true
+#else
+#define EG_OWN false
+#endif
+
 /* Vectors in a panel of Winograd's products, and rows of a product that are computed at once:
  * their sums, a row of factors and one number for all lanes fill the registers. */
 #if defined(__AVX512F__)
 enum { TUNE_PANEL = 4, TUNE_PANEL_ROWS = 6 };
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(__aarch64__) || defined(EG_PORTABLE)
 enum { TUNE_PANEL = 2, TUNE_PANEL_ROWS = 6 };
 #else
 enum { TUNE_PANEL = 1, TUNE_PANEL_ROWS = 4 };

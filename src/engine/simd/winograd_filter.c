@@ -2,7 +2,7 @@
  * gradients.
  * SPDX-License-Identifier: Apache-2.0
  *
- * G w G^T and G^T du G, one filter a lane. `taps` is a constant where a function is called.
+ * G w G^T and G^T du G, one filter per lane. `taps` is a constant where a function is called.
  */
 #include "engine/simd/panel.h"
 #include "engine/simd/winograd_matrices.h"
@@ -16,7 +16,7 @@ WINOGRAD_INLINE int64_t filter_tap(const eg_winograd_filters *f, int k, int taps
     return taps == 2 ? k / taps * f->line_step + k % taps * f->tap_step : k;
 }
 
-/* The taps of some filters a lane, lanes together; calls up the next ones. */
+/* The taps of some filters per lane, lanes together; calls up the next ones. */
 WINOGRAD_INLINE void filter_gather(eg_vec *to, const float *w, const eg_winograd_filters *f,
                                    int taps)
 {
@@ -31,7 +31,7 @@ WINOGRAD_INLINE void filter_gather(eg_vec *to, const float *w, const eg_winograd
                     w[l * f->oc_step + i * f->ic_step + filter_tap(f, k, taps)];
 }
 
-/* G w G^T of one filter a lane, to the matrices. */
+/* G w G^T of one filter per lane, to the matrices. */
 WINOGRAD_INLINE void filter_tile(eg_vec *u, int64_t step, const eg_vec *w, int taps)
 {
     const int window = taps + TILE - 1;
@@ -68,7 +68,7 @@ void EG_KERNEL(winograd_filter)(float *u, const float *w, const eg_winograd_filt
         filter_all(u, w, f, 2);
 }
 
-/* G^T du G of one filter a lane. */
+/* G^T du G of one filter per lane. */
 WINOGRAD_INLINE void filter_back_tile(eg_vec *w, const eg_vec *du, int64_t step, int taps)
 {
     const int window = taps + TILE - 1;

@@ -172,12 +172,6 @@ eg_status eg_class_means_accept(void *self, eg_server *s, int exchange, int64_t 
     return eg_bundle_need(from, n.sums, classes * (size_t)eg_net_n_features(s->net), &values);
 }
 
-/* The values of a bundle of one's own, to be changed. */
-static float *means_own(eg_bundle *known, const char *name)
-{
-    return (float *)(uintptr_t)eg_bundle_find(known, name, NULL);
-}
-
 eg_status eg_class_means_take(const char *part, const eg_net *net, bool unit,
                               const eg_bundle *from, eg_bundle **known)
 {
@@ -190,7 +184,8 @@ eg_status eg_class_means_take(const char *part, const eg_net *net, bool unit,
         EG_TRY(eg_bundle_new(known));
         EG_TRY(eg_class_means_declare(NULL, net, *known));
     }
-    float *means = means_own(*known, "means"), *there = means_own(*known, "there");
+    float *means = eg_bundle_values(*known, "means");
+    float *there = eg_bundle_values(*known, "there");
     for (int64_t y = 0; y < classes; y++) {
         if (counts[y] <= 0)
             continue;

@@ -44,7 +44,7 @@ typedef struct eg_class_replay_opts {
     EG_OPT_CHOICE(eg_class_replay_opts, update, 0, "which generators of the round's classes are trained", \
                   "needed|always"), \
     EG_OPT_CHOICE(eg_class_replay_opts, generators, 0, \
-                  "one a class; or a single one, trained each round on its own drawings too, whose class " \
+                  "one per class; or a single one, trained each round on its own drawings too, whose class " \
                   "the guide says", "class|single")
 // clang-format on
 
@@ -126,7 +126,7 @@ eg_status eg_class_keep(const eg_class_place *at, const eg_generator *m, bool *f
 typedef struct eg_class_replay {
     const eg_class_replay_opts *is;
     const char *part;
-    eg_point guide; /* the client's own model as it begins, or another */
+    eg_weights guide; /* the client's own model as it begins, or another */
     int64_t classes;
     float *now, *ever, *has, *changed; /* [classes]: images of this round and of all; which
                                           classes have a generator, and whose is new */
@@ -159,7 +159,7 @@ eg_status eg_class_replay_update(eg_class_replay *r, eg_client *c);
 /* The client's model, or the one it received, as a guide. */
 typedef struct eg_class_looker {
     eg_client *c;
-    eg_point at;
+    eg_weights at;
 } eg_class_looker;
 eg_class_guide eg_class_guide_of(eg_class_looker *l);
 

@@ -17,7 +17,7 @@ enum { TURN_DRAWING }; /* its draws; training generators has others */
 eg_status eg_class_replay_setup(const eg_class_replay_opts *o, const eg_setting *in,
                                 eg_wishes *out)
 {
-    out->images = true;
+    out->images = out->classes = true;
     if (!eg_generator_find(o->generator))
         return EG_ENOENT;
     if (o->generators == EG_ONE_FOR_ALL && !o->guided)
@@ -121,7 +121,7 @@ static eg_status turn_gather(eg_class_replay *r, eg_client *c)
     return EG_OK;
 }
 
-/* Draws from every generator that is asked for rows: one a class, or the single one. */
+/* Draws from every generator that is asked for rows: one per class, or the single one. */
 static eg_status turn_draw(eg_class_replay *r, eg_client *c, int64_t *left)
 {
     eg_class_looker at = {c, r->guide};

@@ -47,7 +47,7 @@ typedef struct eg_fedcil_spec {
 void eg_fedcil_describe(const eg_fedcil *f, const eg_net *net, bool draws_only,
                         eg_fedcil_spec *out);
 
-/* fedcil_client.c */
+/* The client's half (fedcil.c). */
 typedef struct eg_fedcil_client {
     eg_fedcil is;
     eg_generator *own, *past, *global; /* trained now; as the last task left it; the server's */
@@ -57,16 +57,6 @@ typedef struct eg_fedcil_client {
     bool replays, agrees;              /* there is a past; consistency counts */
     double loss;                       /* of the generator: sum over the steps of this turn */
 } eg_fedcil_client;
-
-void eg_fedcil_client_fini(void *self);
-eg_status eg_fedcil_download(void *self, eg_client *c, int exchange, const eg_bundle *from);
-eg_status eg_fedcil_task(void *self, eg_client *c);
-eg_status eg_fedcil_samples(void *self, eg_client *c);
-eg_node *eg_fedcil_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss);
-uint32_t eg_fedcil_form(void *self, eg_client *c);
-eg_status eg_fedcil_fill(void *self, eg_client *c);
-eg_status eg_fedcil_trained(void *self, eg_client *c);
-eg_status eg_fedcil_answer(void *self, eg_client *c, int exchange, eg_bundle *to);
 
 /* fedcil_variety.c: a note if the generator's drawings of a class of now vary less than 5 % of
  * what the real ones do. */

@@ -22,7 +22,7 @@ static double variety_of(const float *x, int64_t n, int64_t pixels)
         for (int64_t i = 0; i < n; i++)
             mean += (double)x[i * pixels + p] / (double)n;
         for (int64_t i = 0; i < n; i++)
-            squares += pow((double)x[i * pixels + p] - mean, 2);
+            squares += (x[i * pixels + p] - mean) * (x[i * pixels + p] - mean);
         sum += squares / (double)n;
     }
     return sqrt(sum / (double)pixels);

@@ -104,18 +104,18 @@ void eg_last_task_collect(eg_last_task *l, int64_t client)
 }
 
 eg_status eg_last_task_read(const eg_client *c, const char *prefix, const eg_bundle *from,
-                            eg_point *out)
+                            eg_weights *out)
 {
     last_task_name param = last_task_named(prefix, "param");
     const float *values;
-    *out = (eg_point){0};
+    *out = (eg_weights){0};
     if (!eg_bundle_find(from, param.text, NULL))
         return EG_OK;
     EG_TRY(eg_bundle_need(from, param.text, c->n_params, &values));
-    out->param = (float *)(uintptr_t)values; /* only read */
+    out->param = values;
     if (c->n_state == 0)
         return EG_OK;
     EG_TRY(eg_bundle_need(from, last_task_named(prefix, "state").text, c->n_state, &values));
-    out->state = (float *)(uintptr_t)values;
+    out->state = values;
     return EG_OK;
 }

@@ -36,6 +36,6 @@ void eg_last_task_collect(eg_last_task *l, int64_t client);
 
 /* On the client: where it stood, or NULL members if the download has nothing of it. */
 eg_status eg_last_task_read(const eg_client *c, const char *prefix, const eg_bundle *from,
-                            eg_point *out);
+                            eg_weights *out);
 
 #endif

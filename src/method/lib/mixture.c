@@ -4,6 +4,7 @@
 #include "method/lib/mixture.h"
 
 #include "base/base.h"
+#include "base/real.h"
 #include "method/lib/project.h"
 
 #include <engram/op.h>
@@ -77,7 +78,7 @@ static void mixture_softmax(int64_t n, const float *a, double *w)
     for (int64_t u = 1; u < n; u++)
         most = fmax(most, (double)a[u]);
     for (int64_t u = 0; u < n; u++)
-        sum += w[u] = exp((double)a[u] - most);
+        sum += w[u] = eg_real_exp((double)a[u] - most);
     for (int64_t u = 0; u < n; u++)
         w[u] /= sum;
 }

@@ -32,21 +32,12 @@ static inline int64_t eg_pfedgrp_class(const eg_pfedgrp *p, int64_t k)
     return p->replay.generators == EG_ONE_FOR_ALL ? EG_ANY_CLASS : k;
 }
 
-/* pfedgrp_server.c: the server's half, whose state this is. */
+/* The server's half, whose state this is (pfedgrp.c). */
 typedef struct eg_pfedgrp_server {
     eg_pfedgrp is;
     int64_t classes;
     eg_generator *shape; /* says how long a generator's tensors are */
 } eg_pfedgrp_server;
-void eg_pfedgrp_fini(void *self);
-eg_status eg_pfedgrp_begin(void *self, eg_server *s);
-eg_status eg_pfedgrp_accept(void *self, eg_server *s, int exchange, int64_t client,
-                            const eg_bundle *from);
-eg_status eg_pfedgrp_collect(void *self, eg_server *s, int exchange, int64_t client,
-                             const eg_bundle *from);
-eg_status eg_pfedgrp_model_of(void *self, eg_server *s, int64_t client, eg_bundle *to);
-
-eg_status eg_pfedgrp_exhibit(void *self, eg_server *s, eg_gallery *to);
 
 /* What the server knows of a client. */
 typedef struct eg_pfedgrp_known {

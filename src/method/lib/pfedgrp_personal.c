@@ -36,7 +36,7 @@ typedef struct personal_piece {
 typedef struct personal_guide {
     const eg_net *net;
     eg_worker *on;
-    float *param, *state; /* only read */
+    eg_weights at;
 } personal_guide;
 
 static void personal_record(void *context, eg_graph *g, int64_t n)
@@ -57,7 +57,7 @@ static eg_status personal_look(void *context, const float *x, int64_t n, float *
     eg_plan *plan;
     EG_TRY(eg_worker_program(l->on, "pfedgrp.guide", personal_record, (void *)(uintptr_t)l->net,
                              &p));
-    EG_TRY(eg_program_bind(p, eg_net_params(l->net), l->param, NULL, l->state));
+    EG_TRY(eg_program_read(p, eg_net_params(l->net), &l->at));
     EG_TRY(eg_program_plan(p, n, &plan));
     memcpy(eg_plan_input(plan, "x"), x, (size_t)n * pixels * sizeof *x);
     EG_TRY(eg_plan_run(plan));
@@ -93,8 +93,7 @@ static eg_status personal_draw(personal_piece *p, eg_class_drawings *to)
 {
     const eg_class_replay_opts *o = &p->is->replay;
     const eg_net *net = p->at->net;
-    personal_guide own = {net, p->at->worker, (float *)(uintptr_t)p->known.param,
-                          (float *)(uintptr_t)p->known.state};
+    personal_guide own = {net, p->at->worker, {p->known.param, p->known.state}};
     eg_class_guide guide = {.look = personal_look,
                             .context = &own,
                             .outputs = eg_net_spec_of(net)->classes,

@@ -102,7 +102,7 @@ static eg_status pim_open(pim_work *k, int64_t n, bool scores)
     return scores ? eg_alloc((size_t)n, sizeof *k->norms, &k->norms) : EG_OK;
 }
 
-eg_status eg_pim_begin(eg_client *c, const eg_point *w, const char *key, eg_learner **out)
+eg_status eg_pim_begin(eg_client *c, const eg_weights *w, const char *key, eg_learner **out)
 {
     EG_TRY(eg_worker_learner(c->worker, key, eg_net_params(c->net), out));
     memcpy((*out)->param, w->param, c->n_params * sizeof *w->param);
@@ -128,10 +128,10 @@ eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const flo
     return s;
 }
 
-eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_point *w,
+eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_weights *w,
                        const eg_pim_samples *on, double *scores)
 {
-    const eg_point at = w->param ? *w : (eg_point){c->param, c->state};
+    const eg_weights at = w->param ? *w : (eg_weights){c->param, c->state};
     eg_learner *v;
     EG_TRY(eg_pim_begin(c, &at, "re_fed.personal", &v));
     return eg_pim_train(c, how, v, at.param, on, scores);

@@ -38,7 +38,7 @@ typedef struct eg_pim_samples {
 } eg_pim_samples;
 
 /* The worker's network of that key, standing at w. */
-eg_status eg_pim_begin(eg_client *c, const eg_point *w, const char *key, eg_learner **out);
+eg_status eg_pim_begin(eg_client *c, const eg_weights *w, const char *key, eg_learner **out);
 
 /* Trains v, which starts where it stands, on n samples (Eq. 3 with the mean gradient of each
  * batch):
@@ -49,7 +49,7 @@ eg_status eg_pim_train(eg_client *c, const eg_pim *how, eg_learner *v, const flo
                        const eg_pim_samples *on, double *scores);
 
 /* The same with a model that starts at w, which stays as it is. NULL members: the client's. */
-eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_point *w,
+eg_status eg_pim_score(eg_client *c, const eg_pim *how, const eg_weights *w,
                        const eg_pim_samples *on, double *scores);
 
 #endif

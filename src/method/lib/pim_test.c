@@ -254,7 +254,7 @@ static const char pictures[] =
     "train: {batch: 24}\n"
     "runs: [{label: a, method: fedavg}]\n";
 
-/* Squared gradient norms [n] by one backward pass a sample, in eval form. */
+/* Squared gradient norms [n] by one backward pass per sample, in eval form. */
 static void one_by_one(one_client *k, const eg_sample *samples, int64_t n, double *norms)
 {
     eg_graph *g;
@@ -300,8 +300,8 @@ static void check_scores(const char *model)
     one_by_one(&k, samples, ROWS, want);
     eg_pim how = {1, 0.1, 0.5, EG_EMPHASIS_EARLY, NULL};
     eg_rng rng = orders();
-    assert_ok(
-        eg_pim_score(k.c, &how, &(eg_point){0}, &(eg_pim_samples){samples, ROWS, &rng}, have));
+    assert_ok(eg_pim_score(k.c, &how, &(eg_weights){0}, &(eg_pim_samples){samples, ROWS, &rng},
+                           have));
     for (int i = 0; i < ROWS; i++) {
         assert_near(have[i], want[i], 1e-4 * want[i]);
         for (int j = 0; j < ROWS; j++)
@@ -337,7 +337,7 @@ static void test_divergence_is_said(void **state)
     eg_pim how = {400, 1, 5, EG_EMPHASIS_EARLY, NULL};
     eg_rng rng = orders();
     assert_fails(
-        eg_pim_score(k.c, &how, &(eg_point){0}, &(eg_pim_samples){samples, N, &rng}, scores),
+        eg_pim_score(k.c, &how, &(eg_weights){0}, &(eg_pim_samples){samples, N, &rng}, scores),
         EG_EINVAL, "the personalised model of client 0 diverges in epoch");
     one_client_close(&k);
 }

@@ -13,6 +13,13 @@
 
 enum { PROTOTYPES_NAME = 64 };
 
+eg_status eg_prototypes_setup(const void *options, const eg_setting *in, eg_wishes *out)
+{
+    (void)options, (void)in;
+    out->classes = true;
+    return EG_OK;
+}
+
 eg_status eg_prototypes_init(eg_prototypes *p, const eg_scenario *s, const eg_net *net)
 {
     p->n_classes = eg_scenario_n_classes(s);

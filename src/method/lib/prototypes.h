@@ -15,6 +15,9 @@ typedef struct eg_prototypes {
     double radius; /* of the noise around them; below 0: not known */
 } eg_prototypes;
 
+/* The setup hook of parts that need nothing but classes. */
+eg_status eg_prototypes_setup(const void *options, const eg_setting *in, eg_wishes *out);
+
 /* Room for all classes, none of which is known. Zeroed bytes may be ended too. */
 eg_status eg_prototypes_init(eg_prototypes *p, const eg_scenario *s, const eg_net *net);
 void eg_prototypes_fini(eg_prototypes *p);

@@ -122,7 +122,7 @@ static double measure_spread(const measure *m, int64_t class)
 {
     double n = (double)m->n[class], squared = 0;
     for (int64_t j = 0; j < m->d; j++)
-        squared += pow(m->sums[class * m->d + j] / n, 2);
+        squared += m->sums[class * m->d + j] / n * (m->sums[class * m->d + j] / n);
     return fmax(0, (m->squares[class] - n * squared) / (n - 1) / (double)m->d);
 }
 

@@ -44,7 +44,7 @@ typedef void (*eg_ridge_map)(const void *context, const float *f, int64_t n, flo
 
 /* Adds the samples of the client's stage, upright and as they are, by their features at a
  * model; map NULL: as these are. */
-eg_status eg_ridge_stage(eg_ridge *r, eg_client *c, const eg_point *at, eg_ridge_map map,
+eg_status eg_ridge_stage(eg_ridge *r, eg_client *c, const eg_weights *at, eg_ridge_map map,
                          const void *context);
 
 /* The server's half of a part that has each stage of each client summed once: the sums of all,

@@ -28,7 +28,7 @@ typedef struct ridge_room {
     float *x, *f, *mapped, labels[RIDGE_ROWS];
 } ridge_room;
 
-static eg_status ridge_look(eg_client *c, const eg_point *at, const eg_sample *samples,
+static eg_status ridge_look(eg_client *c, const eg_weights *at, const eg_sample *samples,
                             int64_t n, ridge_room *room)
 {
     eg_client_feed(c, samples, n, room->x, room->labels);
@@ -45,7 +45,7 @@ static eg_status ridge_open(const eg_ridge *r, const eg_client *c, bool maps, ri
     return maps ? eg_alloc(rows * (size_t)r->d, sizeof *room->mapped, &room->mapped) : EG_OK;
 }
 
-eg_status eg_ridge_stage(eg_ridge *r, eg_client *c, const eg_point *at, eg_ridge_map map,
+eg_status eg_ridge_stage(eg_ridge *r, eg_client *c, const eg_weights *at, eg_ridge_map map,
                          const void *context)
 {
     ridge_room room = {0};

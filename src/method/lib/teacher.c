@@ -22,7 +22,7 @@ eg_status eg_teacher_recall(eg_client *c, const char *name, eg_learner **out)
 eg_status eg_teacher_tell(eg_client *c, const float *param, const float *state,
                           const char *logits, const char *features)
 {
-    const eg_point at = {(float *)(uintptr_t)param, (float *)(uintptr_t)state}; /* only read */
+    const eg_weights at = {param, state};
     const eg_look look = {.logits = logits ? eg_plan_input(c->plan, logits) : NULL,
                           .features = features ? eg_plan_input(c->plan, features) : NULL};
     return eg_client_look(c, &at, &(eg_rows){.n = c->batch, .x = c->x, .labels = c->labels},

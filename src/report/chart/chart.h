@@ -30,6 +30,7 @@ const char *eg_figure_of_seed(eg_page *p, const eg_group *g, const char *heading
 void eg_cell_head(eg_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void eg_cell_percent(eg_page *p, double fraction);
 void eg_cell_spread(eg_page *p, eg_spread s);
+void eg_cell_text(eg_page *p, const char *text);
 void eg_cell_count(eg_page *p, int64_t n);
 void eg_cell_unit(eg_page *p, eg_unit unit, double x);
 void eg_cell_bytes(eg_page *p, double bytes);

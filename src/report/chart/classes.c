@@ -19,6 +19,7 @@ typedef struct taken_cell {
 typedef struct taken {
     int64_t n;                       /* classes that were tested or answered; 0: none were */
     int64_t *number;                 /* [n] ascending: what each number stands for */
+    const char **name;               /* [n] what each is called; "3" where nobody says */
     int64_t *tested, *right, *worst; /* [n] images; right ones; the wrong answer given most, as
                                       * a number, -1: none */
     taken_cell *cell;                /* [n_cells] by row, then by column; none is empty */
@@ -55,6 +56,23 @@ static eg_status taken_classes(eg_arena *a, const eg_group *g, size_t n_most, ta
     for (size_t i = 0; i < n; i++)
         if (i == 0 || out->number[i] != out->number[out->n - 1])
             out->number[out->n++] = out->number[i];
+    return EG_OK;
+}
+
+/* Names of the data, or numbers. */
+static eg_status taken_names(eg_arena *a, const eg_group *g, taken *t)
+{
+    const eg_start_event *run = g->run[0]->start;
+    t->name = eg_arena_alloc(a, (size_t)t->n * sizeof *t->name);
+    if (!t->name)
+        return EG_ENOMEM;
+    for (int64_t k = 0; k < t->n; k++) {
+        t->name[k] = run->names && t->number[k] < run->classes
+                         ? run->names[t->number[k]]
+                         : eg_arena_text(a, "%" PRId64, t->number[k]);
+        if (!t->name[k])
+            return EG_ENOMEM;
+    }
     return EG_OK;
 }
 
@@ -126,6 +144,7 @@ static eg_status taken_make(eg_arena *a, const eg_group *g, taken *out)
     if (n == 0)
         return EG_OK;
     EG_TRY(taken_classes(a, g, 2 * n, out));
+    EG_TRY(taken_names(a, g, out));
     EG_TRY(taken_cells(a, g, n, out));
     return taken_sums(a, out);
 }
@@ -138,22 +157,31 @@ static double confusion_share(const taken *t, const taken_cell *c)
     return (double)c->n / (double)t->tested[c->row];
 }
 
-static void confusion_cells(eg_page *p, const taken *t, double side)
+/* Where cells begin: behind the names of classes. */
+static double confusion_left(const taken *t)
+{
+    double widest = 0;
+    for (int64_t k = 0; k < t->n; k++)
+        widest = fmax(widest, eg_svg_label_width(t->name[k], 0));
+    return fmin(fmax(EG_HEAT_LEFT, widest + 16), 2 * EG_HEAT_LEFT);
+}
+
+static void confusion_cells(eg_page *p, const taken *t, double left, double side)
 {
     for (size_t i = 0; i < t->n_cells; i++) {
         const taken_cell *c = &t->cell[i];
-        char tip[120];
-        snprintf(tip, sizeof tip, "class %" PRId64 " taken for %" PRId64 ", %" PRId64 " images",
-                 t->number[c->row], t->number[c->column], c->n);
+        char tip[240];
+        snprintf(tip, sizeof tip, "class %s taken for %s, %" PRId64 " images", t->name[c->row],
+                 t->name[c->column], c->n);
         eg_heat_cell(p,
-                     (eg_box){EG_HEAT_LEFT + (double)c->column * side,
+                     (eg_box){left + (double)c->column * side,
                               EG_HEAT_TOP + (double)c->row * side, side, side},
                      confusion_share(t, c), tip, c->row == c->column);
     }
 }
 
 /* A pixel for a cell, or for several: the share of the images of its classes. */
-static eg_status confusion_picture(eg_page *p, const taken *t, double side)
+static eg_status confusion_picture(eg_page *p, const taken *t, double left, double side)
 {
     int64_t n = t->n < EG_HEAT_PIXELS ? t->n : EG_HEAT_PIXELS;
     size_t size = (size_t)(n * n);
@@ -175,7 +203,7 @@ static eg_status confusion_picture(eg_page *p, const taken *t, double side)
         im.pixels[i] = eg_heat_shade(sum[i] > 0 ? sum[i] / all : NAN);
     }
     double all = side * (double)t->n;
-    return eg_heat_picture(p, &im, (eg_box){EG_HEAT_LEFT, EG_HEAT_TOP, all, all});
+    return eg_heat_picture(p, &im, (eg_box){left, EG_HEAT_TOP, all, all});
 }
 
 static int confusion_compare(const void *a, const void *b)
@@ -206,8 +234,8 @@ static eg_status confusion_table(eg_page *p, const taken *t)
     fprintf(p->f, "</tr>\n");
     for (size_t i = 0; i < n && i < CONFUSION_LISTED; i++) {
         fprintf(p->f, "<tr>");
-        eg_cell_head(p, "%" PRId64, t->number[wrong[i].row]);
-        eg_cell_count(p, t->number[wrong[i].column]);
+        eg_cell_head(p, "%s", t->name[wrong[i].row]);
+        eg_cell_text(p, t->name[wrong[i].column]);
         eg_cell_count(p, wrong[i].n);
         eg_cell_percent(p, confusion_share(t, &wrong[i]));
         fprintf(p->f, "</tr>\n");
@@ -217,7 +245,7 @@ static eg_status confusion_table(eg_page *p, const taken *t)
 
 static eg_status confusion_figure(eg_page *p, const taken *t)
 {
-    double side = (EG_HEAT_WIDTH - EG_HEAT_LEFT - 4) / (double)t->n;
+    double left = confusion_left(t), side = (EG_HEAT_WIDTH - left - 4) / (double)t->n;
     side = fmin(side, 60);
     eg_figure_open(p, "What is taken for what",
                    "Of the test images of a class (a row), each counted once, how many percent "
@@ -228,21 +256,22 @@ static eg_status confusion_figure(eg_page *p, const taken *t)
     eg_heat_numbers(p,
                     &(eg_heat_sides){.rows = t->n,
                                      .columns = t->n,
-                                     .number = t->number,
+                                     .name = t->name,
+                                     .left = left,
                                      .across = "the answer",
                                      .down = "the class"},
                     side, side);
     if (t->n > CONFUSION_CELLS)
-        EG_TRY(confusion_picture(p, t, side));
+        EG_TRY(confusion_picture(p, t, left, side));
     else
-        confusion_cells(p, t, side);
+        confusion_cells(p, t, left, side);
     eg_svg_close(p);
     EG_TRY(confusion_table(p, t));
     eg_figure_close(p);
     return EG_OK;
 }
 
-enum { CLASSES_WIDTH = 470, CLASSES_LEFT = 62, CLASSES_LISTED = 200 };
+enum { CLASSES_WIDTH = 470, CLASSES_LISTED = 200 };
 
 /* Classes number [first, last] in one bar. */
 typedef struct classes_bin {
@@ -267,14 +296,15 @@ static void classes_bar(eg_page *p, const eg_svg_frame *m, const taken *t, const
         return;
     double share = (double)b->right / (double)b->tested;
     eg_show_percent(percent, share);
-    fprintf(p->f, "<g><title>class%s %" PRId64, b->first < b->last ? "es" : "",
-            t->number[b->first]);
-    if (b->first < b->last)
-        fprintf(p->f, " to %" PRId64, t->number[b->last]);
+    fprintf(p->f, "<g><title>class%s ", b->first < b->last ? "es" : "");
+    eg_html_text(p->f, t->name[b->first]);
+    if (b->first < b->last) {
+        fprintf(p->f, " to ");
+        eg_html_text(p->f, t->name[b->last]);
+    }
     fprintf(p->f, ": %s %% of %" PRId64 " images</title>", percent, b->tested);
     if (h >= 8 || b->first / (b->last - b->first + 1) % 2 == 0) /* else every other has room */
-        fprintf(p->f, "<text class=\"dim end\" x=\"%.1f\" y=\"%.1f\">%s%" PRId64 "</text>",
-                m->left - 8, y + h / 2 + 4, h >= 14 ? "class " : "", t->number[b->first]);
+        eg_svg_cut(p, "dim end", m->left - 8, y + h / 2 + 4, m->left - 8, t->name[b->first]);
     fprintf(p->f, "<g ");
     eg_svg_colour(p->f, eg_colour_task(b->first, t->n));
     fprintf(p->f,
@@ -299,13 +329,13 @@ static void classes_table(eg_page *p, const taken *t)
         if (t->tested[k] == 0)
             continue;
         fprintf(p->f, "<tr>");
-        eg_cell_head(p, "%" PRId64, t->number[k]);
+        eg_cell_head(p, "%s", t->name[k]);
         eg_cell_count(p, t->tested[k]);
         eg_cell_percent(p, (double)t->right[k] / (double)t->tested[k]);
         if (t->worst[k] < 0)
             fprintf(p->f, "<td>–</td>");
         else
-            eg_cell_count(p, t->number[t->worst[k]]);
+            eg_cell_text(p, t->name[t->worst[k]]);
         fprintf(p->f, "</tr>\n");
     }
 }
@@ -314,7 +344,8 @@ static void classes_figure(eg_page *p, const taken *t)
 {
     int64_t each = eg_tasks_together(t->n), bars = (t->n + each - 1) / each;
     double step = fmin(36, fmax(380 / (double)bars, 8)), h = step * 0.68;
-    eg_svg_frame m = {.left = CLASSES_LEFT, .right = CLASSES_WIDTH - 60, .top = 16};
+    eg_svg_frame m = {
+        .left = fmin(confusion_left(t) - 20, 120), .right = CLASSES_WIDTH - 60, .top = 16};
     m.x1 = m.y1 = 1;
     m.bottom = m.top + step * (double)bars + 4;
     eg_figure_open(p, "Accuracy by class",

@@ -93,6 +93,13 @@ void eg_cell_count(eg_page *p, int64_t n)
     fprintf(p->f, "<td>%" PRId64 "</td>", n);
 }
 
+void eg_cell_text(eg_page *p, const char *text)
+{
+    fprintf(p->f, "<td>");
+    eg_html_text(p->f, text);
+    fprintf(p->f, "</td>");
+}
+
 void eg_cell_bytes(eg_page *p, double bytes)
 {
     char text[32];

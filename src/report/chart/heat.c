@@ -44,23 +44,34 @@ void eg_heat_cell(eg_page *p, eg_box b, double share, const char *tip, bool fram
     fprintf(p->f, "</g>\n");
 }
 
+enum { HEAT_NUMBER = 30 }; /* room that every number has */
+
+/* What stands at place i of a side. */
+static const char *heat_name(const eg_heat_sides *s, int64_t i, char room[24])
+{
+    if (s->name)
+        return s->name[i];
+    snprintf(room, 24, "%" PRId64, i + 1);
+    return room;
+}
+
 void eg_heat_numbers(eg_page *p, const eg_heat_sides *s, double w, double h)
 {
     int64_t most = s->columns > s->rows ? s->columns : s->rows;
     int64_t stride = most / (most < 100 ? 20 : 12) + 1;
+    double left = s->left > 0 ? s->left : EG_HEAT_LEFT;
+    char room[24];
     for (int64_t t = 0; t < s->columns; t += stride)
-        fprintf(p->f, "<text class=\"dim mid\" x=\"%.1f\" y=\"%d\">%" PRId64 "</text>",
-                EG_HEAT_LEFT + ((double)t + 0.5) * w - 1, EG_HEAT_TOP - 8,
-                s->number ? s->number[t] : t + 1);
+        eg_svg_cut(p, "dim mid", left + ((double)t + 0.5) * w - 1, EG_HEAT_TOP - 8,
+                   fmax((double)stride * w, HEAT_NUMBER), heat_name(s, t, room));
     for (int64_t i = 0; i < s->rows; i += stride)
-        fprintf(p->f, "<text class=\"dim end\" x=\"%d\" y=\"%.1f\">%" PRId64 "</text>",
-                EG_HEAT_LEFT - 8, EG_HEAT_TOP + ((double)i + 0.5) * h + 3,
-                s->number ? s->number[i] : i + 1);
+        eg_svg_cut(p, "dim end", left - 8, EG_HEAT_TOP + ((double)i + 0.5) * h + 3, left - 28,
+                   heat_name(s, i, room));
     fprintf(p->f,
             "<text class=\"dim mid\" x=\"%.1f\" y=\"14\">%s</text>"
             "<text class=\"dim mid\" transform=\"translate(14 %.1f) rotate(-90)\">%s</text>\n",
-            EG_HEAT_LEFT + (double)s->columns * w / 2, s->across,
-            EG_HEAT_TOP + (double)s->rows * h / 2, s->down);
+            left + (double)s->columns * w / 2, s->across, EG_HEAT_TOP + (double)s->rows * h / 2,
+            s->down);
 }
 
 uint8_t eg_heat_shade(double share)

@@ -253,6 +253,19 @@ static void svg_shortened(FILE *f, const char *text, double room)
     eg_html_text(f, text);
 }
 
+void eg_svg_cut(eg_page *p, const char *look, double x, double y, double width,
+                const char *text)
+{
+    fprintf(p->f, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", look, x, y);
+    if (svg_text_width(text) > width) {
+        fprintf(p->f, "<title>");
+        eg_html_text(p->f, text);
+        fprintf(p->f, "</title>");
+    }
+    svg_shortened(p->f, text, width);
+    fprintf(p->f, "</text>");
+}
+
 static void svg_label(FILE *f, const eg_svg_frame *m, double edge, const eg_label *l, double y)
 {
     double x = m->right + eg_svg_label_width("", l->dash);

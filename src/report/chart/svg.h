@@ -94,6 +94,10 @@ enum { EG_LABEL_GAP = 15 }; /* pixels from a label to the next */
 /* About how wide such a label is; what goes beyond the edge is cut. */
 double eg_svg_label_width(const char *text, int dash);
 
+/* A small text at a point, cut to a width, with all of it to be pointed at where it was cut. */
+void eg_svg_cut(eg_page *p, const char *look, double x, double y, double width,
+                const char *text);
+
 /* Heat maps: cells, or a picture of many. */
 
 /* Where maps stand in their chart, and how many pixels the picture of one has at most. */
@@ -107,10 +111,11 @@ typedef struct eg_box {
  * and what a reader is told who points at it. */
 void eg_heat_cell(eg_page *p, eg_box b, double share, const char *tip, bool framed);
 
-/* The numbers along both sides, with their names: number[i], or i + 1 if it is NULL. */
+/* What stands along both sides: name[i], or i + 1 if it is NULL; what both are about. */
 typedef struct eg_heat_sides {
     int64_t rows, columns;
-    const int64_t *number;
+    const char *const *name;
+    double left; /* where cells begin; 0: at EG_HEAT_LEFT */
     const char *across, *down;
 } eg_heat_sides;
 void eg_heat_numbers(eg_page *p, const eg_heat_sides *s, double w, double h);

@@ -24,21 +24,7 @@ typedef struct eg_curves {
     eg_arena arena; /* the tags and settings */
 } eg_curves;
 
-/* All of a run's: of each round loss, seconds and bytes, of each evaluation the mean over the
- * learned tasks and every task, and what the method noted, the mean over clients. */
-eg_status eg_curves_init(eg_curves *s, const eg_run *r);
-void eg_curves_fini(eg_curves *s);
-
 /* As TensorBoard's event file, with the settings for its view of hyper-parameters. */
 eg_status eg_curves_tensorboard(const eg_curves *s, FILE *f);
-
-/* A table's first line, and the lines of a run; named: they begin with experiment, label and
- * seed. */
-void eg_curves_csv_head(FILE *f, bool named);
-eg_status eg_curves_csv_rows(const eg_curves *s, FILE *f, bool named);
-
-/* Likewise of settings, which are always named. */
-void eg_curves_settings_head(FILE *f);
-void eg_curves_settings_rows(const eg_curves *s, FILE *f);
 
 #endif

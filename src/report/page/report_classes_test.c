@@ -105,6 +105,20 @@ static void test_a_few_classes_are_cells_and_bars(void **state)
     free(page);
 }
 
+static void test_classes_are_called_by_their_names(void **state)
+{
+    (void)state;
+    fixture named = plain;
+    named.named = true;
+    char *page = page_of(&named, 1, NULL);
+    assert_int_equal(count(page, "<title>class &lt;animal&gt; 3 taken for &lt;animal&gt; 4, "),
+                     1);
+    assert_int_equal(count(page, "<title>class &lt;animal&gt; 3: "), 1);
+    assert_int_equal(count(page, "<td>&lt;animal&gt; 4</td>"), 2); /* mistakes, and by class */
+    assert_int_equal(count(page, "<title>class 3"), 0);
+    free(page);
+}
+
 static void test_many_classes_are_a_picture(void **state)
 {
     (void)state;
@@ -152,7 +166,7 @@ static void test_acc_seen_is_a_column_beside_a_paper(void **state)
     free(page);
 }
 
-/* Clients 0 and 1 of two, whose samples met are 100 and 101 a round. */
+/* Clients 0 and 1 of two, whose samples met are 100 and 101 per round. */
 static void test_a_stream_has_its_accuracy_over_rounds(void **state)
 {
     (void)state;
@@ -212,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_seeds_are_added_up),
         TEST(test_a_few_classes_are_cells_and_bars),
+        TEST(test_classes_are_called_by_their_names),
         TEST(test_many_classes_are_a_picture),
         TEST(test_without_such_tests_there_is_no_chart),
         TEST(test_acc_seen_is_a_column_beside_a_paper),

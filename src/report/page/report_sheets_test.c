@@ -48,7 +48,7 @@ static void write_task(eg_run_folder *f, int64_t round)
                                                     .met = -1}));
 }
 
-/* Rows of rings, one more a class, which become clearer round by round. */
+/* Rows of rings, one more per class, which become clearer round by round. */
 static void write_picture(const char *run, int64_t round, int64_t rounds, int64_t rows)
 {
     char path[EG_RUN_PATH];

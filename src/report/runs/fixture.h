@@ -78,7 +78,11 @@ static inline void fixture_write(const fixture *s, const char *folder)
             s->tasks, rounds, s->classes > 10 ? s->classes : 10, s->lr ? s->lr : "");
     for (int64_t k = 1; k <= s->tasks; k++)
         fprintf(f, "%s%" PRId64, k > 1 ? "," : "", k);
-    fputs("]}\n", f);
+    fputs("]", f);
+    for (int64_t k = 0; s->named && k < 10; k++)
+        fprintf(f, "%s\"<animal> %" PRId64 "\"%s", k ? "," : ",\"class_names\":[", k,
+                k == 9 ? "]" : "");
+    fputs("}\n", f);
     free(name);
     free(label);
     fixture_evals(f, s, 0);

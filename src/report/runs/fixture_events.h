@@ -21,6 +21,7 @@ typedef struct fixture {
     double validation; /* the accuracy on samples held out; 0: there are none */
     double keep;       /* 0: a new task wipes out the old ones; 1: nothing is forgotten */
     double second;     /* how long a second of a round is; 0: as long as it is */
+    bool named;        /* classes are called "<animal> 0" and so on */
     bool every_task;   /* evaluate at the ends of tasks only */
     bool local;        /* every client evaluates for itself, the server does not */
     bool both;         /* every client evaluates at the ends of tasks, beside the server */

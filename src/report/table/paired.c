@@ -123,7 +123,7 @@ static bool paired_is_without(const eg_group *it, const eg_group *of, const char
 }
 
 /* The row without a part whose settings are nearest to a group's, since a file may have
- * several, with memories of other sizes; and the settings in which it is another all the same.
+ * several, with memories of other sizes; and the settings in which it still differs.
  */
 static eg_status paired_nearest(eg_arena *a, const eg_groups *g, const eg_group *of,
                                 const char *part, const eg_group **out, const char **beside)

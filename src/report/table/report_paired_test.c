@@ -169,7 +169,7 @@ static void test_latex_tells_a_minus_from_a_hyphen(void **state)
     free(text);
 }
 
-/* One seed a label shows no difference, unless it is asked for. */
+/* One seed per label shows no difference, unless it is asked for. */
 static void test_single_seeds_are_not_compared(void **state)
 {
     (void)state;

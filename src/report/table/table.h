@@ -28,10 +28,6 @@ typedef struct eg_grid {
 /* Makes the cells; on a terminal long labels lose their middle. EG_EINVAL: there is no such
  * column to sort by, or no label to hold the others against. */
 eg_status eg_grid_fill(eg_groups *g, const eg_compare_how *how, eg_grid *out);
-/* A row for each figure that a paper gives: ours, theirs, and how many of the paper's
- * deviations lie between. EG_ENOENT: there is none. */
-eg_status eg_grid_fill_published(eg_groups *g, const eg_compare_how *how, eg_grid *out);
-
 /* An empty grid of the arena; its cells are set one by one. */
 eg_status eg_grid_alloc(eg_groups *g, size_t rows, size_t columns, eg_grid *out);
 eg_status eg_grid_set(eg_groups *g, eg_grid *t, size_t row, size_t column, const char *text,
@@ -58,8 +54,6 @@ eg_status eg_grid_json(FILE *f, const eg_groups *g, const eg_group *const *order
                        const eg_against *against);
 void eg_grid_csv(FILE *f, const eg_groups *g, const eg_group *const *order,
                  const eg_against *against);
-eg_status eg_grid_json_published(FILE *f, const eg_groups *g, const eg_group *const *order);
-eg_status eg_grid_csv_published(FILE *f, const eg_groups *g, const eg_group *const *order);
 /* Prints an array of n objects; fill makes the i-th. */
 typedef eg_status (*eg_grid_fill_json)(const void *context, size_t i, eg_json *row);
 eg_status eg_grid_json_rows(FILE *f, size_t n, eg_grid_fill_json fill, const void *context);

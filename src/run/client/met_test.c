@@ -290,15 +290,15 @@ static void test_answers_are_restricted(void **state)
         right_few += (z[4] > z[1] ? 4 : 1) == i % CLASSES;
     }
     eg_exam exam = {.n = 60, .ids = ids, .n_classes = CLASSES, .classes = classes};
-    assert_ok(eg_worker_test(&b.one.worker, b.param, NULL, &exam, &all));
+    assert_ok(eg_worker_test(&b.one.worker, &(eg_weights){b.param, NULL}, &exam, &all));
     exam.allowed = allowed, exam.n_allowed = 2;
-    assert_ok(eg_worker_test(&b.one.worker, b.param, NULL, &exam, &few));
+    assert_ok(eg_worker_test(&b.one.worker, &(eg_weights){b.param, NULL}, &exam, &few));
     assert_int_equal(all.right, right);
     assert_int_equal(few.right, right_few);
     assert_int_equal(few.right_in_task, right);
     assert_int_not_equal(right, right_few);
     exam.n_allowed = 0; /* nothing was met yet */
-    assert_ok(eg_worker_test(&b.one.worker, b.param, NULL, &exam, &few));
+    assert_ok(eg_worker_test(&b.one.worker, &(eg_weights){b.param, NULL}, &exam, &few));
     assert_int_equal(few.right, 0);
     bench_close(&b);
 }

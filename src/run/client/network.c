@@ -29,12 +29,19 @@ static eg_node *network_logits(eg_worker *w, eg_graph *g, eg_node *x)
     return eg_outputs_record(w, g, w->client.features, EG_OUTPUTS_OPEN);
 }
 
+/* The targets of the rows. */
+static eg_node *network_truth(const eg_worker *w, eg_graph *g, int64_t batch)
+{
+    return eg_input(g, "labels", eg_aim_shape(&w->feed->aim, batch));
+}
+
 eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch)
 {
     eg_node *logits = network_logits(w, g, network_input(w, g, batch));
     eg_output(g, "logits", logits);
-    return eg_cross_entropy(g, eg_worker_judged(w, g, logits),
-                            eg_input(g, "labels", eg_dims(batch)), NULL);
+    const eg_aim *aim = &w->feed->aim;
+    eg_node *judged = eg_worker_judged(w, g, logits);
+    return aim->kind->loss(aim, g, judged, network_truth(w, g, batch));
 }
 
 static void network_record_gradient(eg_worker *w, eg_graph *g, int64_t batch, eg_form form)
@@ -54,18 +61,17 @@ static void network_record_eval(void *context, eg_graph *g, int64_t batch)
     network_record_gradient(context, g, batch, EG_EVAL_FORM);
 }
 
-/* The labels of the rows as one-hot [batch, classes]. */
-static eg_node *network_truth(const eg_worker *w, eg_graph *g, int64_t batch)
+/* The loss of each row. */
+static eg_node *network_losses(eg_worker *w, eg_graph *g, eg_node *logits, eg_node *truth)
 {
-    return eg_one_hot(g, eg_input(g, "labels", eg_dims(batch)), w->client.n_classes);
+    const eg_aim *aim = &w->feed->aim;
+    return aim->kind->losses(aim, g, eg_worker_judged(w, g, logits), truth);
 }
 
-/* Keeps the norms of the rows' own gradients, of losses [batch]. The table is the net's own:
- * recording hands out what is in it already. */
+/* Keeps the norms of the rows' own gradients, of losses [batch]. */
 static void network_keep_norms(const eg_worker *w, eg_graph *g, eg_node *losses)
 {
-    eg_params *table = (eg_params *)(uintptr_t)eg_net_params(w->net);
-    eg_output(g, "norms", eg_sample_norms(g, losses, table));
+    eg_output(g, "norms", eg_sample_norms(g, losses, eg_net_params(w->net)));
 }
 
 /* Records the outputs of a look; the gradient's norms cost a backward pass. */
@@ -74,7 +80,7 @@ static void network_record_look(eg_worker *w, eg_graph *g, int64_t batch, bool n
     eg_graph_set_training(g, false);
     eg_node *truth = network_truth(w, g, batch);
     eg_node *logits = network_logits(w, g, network_input(w, g, batch));
-    eg_node *losses = eg_cross_entropies(g, eg_worker_judged(w, g, logits), truth);
+    eg_node *losses = network_losses(w, g, logits, truth);
     eg_output(g, "features", w->client.features);
     eg_output(g, "logits", logits);
     eg_output(g, "losses", losses);
@@ -93,7 +99,7 @@ static void network_record_both(void *context, eg_graph *g, int64_t batch)
     for (int training = 0; training < 2; training++) {
         eg_graph_set_training(g, training);
         eg_node *logits = network_logits(w, g, x);
-        eg_node *losses = eg_cross_entropies(g, eg_worker_judged(w, g, logits), truth);
+        eg_node *losses = network_losses(w, g, logits, truth);
         if (training)
             eg_net_backward(w->net, g, losses);
         else
@@ -142,7 +148,8 @@ static void network_fill(eg_worker *w, eg_plan *plan, const eg_rows *rows)
         EG_ASSERT(rows->x != NULL);
         memcpy(x, rows->x, (size_t)rows->n * w->feed->sample * sizeof *x);
         if (labels && rows->labels)
-            memcpy(labels, rows->labels, (size_t)rows->n * sizeof *labels);
+            memcpy(labels, rows->labels,
+                   (size_t)(rows->n * w->feed->aim.width) * sizeof *labels);
     }
     eg_worker_mask(w, plan, rows->samples, known, rows->n);
     eg_outputs_tell(w, plan, rows->samples, known, rows->n);
@@ -225,16 +232,18 @@ static eg_rows network_piece(const eg_worker *w, const eg_rows *all, int64_t at,
     return (eg_rows){.n = n,
                      .samples = all->samples ? all->samples + at : NULL,
                      .x = all->x ? all->x + (size_t)at * w->feed->sample : NULL,
-                     .labels = all->labels ? all->labels + at : NULL};
+                     .labels = all->labels ? all->labels + at * w->feed->aim.width : NULL};
 }
 
-eg_status eg_client_look(eg_client *c, const eg_point *at, const eg_rows *rows,
+eg_status eg_client_look(eg_client *c, const eg_weights *at, const eg_rows *rows,
                          const eg_look *out)
 {
     eg_worker *w = c->worker;
     eg_program *program = w->looks[out->norms != NULL];
     int64_t size = w->e->train.batch, d = eg_net_n_features(c->net), classes = c->n_classes;
-    EG_TRY(network_stand(w, program, at, NULL));
+    EG_TRY(eg_program_read(program, w->model->table,
+                           &(eg_weights){at && at->param ? at->param : w->model->param,
+                                         at && at->state ? at->state : w->model->state}));
     for (int64_t i = 0; i < rows->n; i += size) {
         int64_t n = rows->n - i < size ? rows->n - i : size;
         eg_rows piece = network_piece(w, rows, i, n);

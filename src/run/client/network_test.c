@@ -172,7 +172,7 @@ typedef struct looks {
     float norms[N], losses[N], *logits, *features;
 } looks;
 
-static void look(fixture *f, const eg_point *at, const eg_rows *rows, looks *out)
+static void look(fixture *f, const eg_weights *at, const eg_rows *rows, looks *out)
 {
     size_t d = (size_t)eg_net_n_features(f->c->net), classes = (size_t)f->c->n_classes;
     assert_ok(eg_alloc(N * classes, sizeof *out->logits, &out->logits));
@@ -225,7 +225,8 @@ static void check_both(const char *set, bool one_pass)
     model before = model_of(f.c);
     assert_ok(eg_client_gradient_norms(f.c, &at, &rows, norms, &gradient));
     check_same(&before, f.c);
-    assert_ok(eg_client_look(apart.c, &there, &rows, &(eg_look){.norms = each}));
+    assert_ok(eg_client_look(apart.c, &(eg_weights){there.param, there.state}, &rows,
+                             &(eg_look){.norms = each}));
     assert_ok(eg_client_gradient(apart.c, &there, EG_TRAIN_FORM, &rows, &wanted));
     assert_close(norms, each, 8);
     assert_close(gradient, wanted, f.c->n_params);
@@ -263,7 +264,7 @@ static void test_a_look_at_ones_own_rows_is_that_at_samples(void **state)
     look(&f, NULL, &samples, &of_samples);
     look(&f, NULL, &rows, &of_rows);
     check_looks(&f, &of_samples, &of_rows);
-    look(&f, &at, &rows, &beside);
+    look(&f, &(eg_weights){at.param, at.state}, &rows, &beside);
     assert_memory_not_equal(beside.losses, of_rows.losses, sizeof beside.losses);
     check_same(&before, f.c);
     move_to(f.c, &at);

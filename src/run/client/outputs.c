@@ -159,6 +159,11 @@ eg_node *eg_client_counted(eg_client *c, eg_graph *g, eg_node *logits)
     return outputs_temper(w, g, eg_add(g, logits, counted));
 }
 
+eg_node *eg_client_loss(eg_client *c, eg_graph *g, eg_node *outputs, eg_node *targets)
+{
+    return c->aim->kind->loss(c->aim, g, outputs, targets);
+}
+
 /* Sets what is added to all outputs of a class. row: [n_classes] */
 static void outputs_put(const eg_worker *w, float *row, int64_t class, float value)
 {

@@ -139,7 +139,7 @@ static void judge(fixture *f, int64_t task, int64_t period, int32_t answer, int3
         n_answer += truth[ids[i]] == answer;
         n_in_task += truth[ids[i]] == in_task;
     }
-    assert_ok(eg_worker_test(&f->one.worker, f->param, NULL, &exam, &score));
+    assert_ok(eg_worker_test(&f->one.worker, &(eg_weights){f->param, NULL}, &exam, &score));
     assert_int_equal(score.right, n_answer);
     assert_int_equal(score.right_in_task, n_in_task);
 }

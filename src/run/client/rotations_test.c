@@ -108,7 +108,7 @@ static eg_score test_with_biases(one_client *o, const float *biases)
     exam.n = eg_scenario_test(o->feed.scenario, EG_SERVER, 0, ids);
     exam.n_classes = eg_scenario_classes(o->feed.scenario, EG_SERVER, 0, &classes);
     exam.classes = classes;
-    assert_ok(eg_worker_test(&o->worker, param, NULL, &exam, &score));
+    assert_ok(eg_worker_test(&o->worker, &(eg_weights){param, NULL}, &exam, &score));
     free(param);
     return score;
 }

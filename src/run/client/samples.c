@@ -85,6 +85,9 @@ eg_status eg_client_add_rows(eg_client *c, const float *x, const float *labels, 
     eg_worker *w = c->worker;
     int64_t classes = eg_scenario_n_classes(c->scenario);
     size_t sample = w->feed->sample;
+    if (!w->feed->aim.kind->classes)
+        return eg_fail(EG_ENOTSUP, "rows of one's own need classes as targets, not %s",
+                       w->feed->aim.kind->things);
     for (int64_t i = 0; i < n; i++) {
         int64_t label = labels[i] >= 0 && labels[i] < (float)classes ? (int64_t)labels[i] : -1;
         if (label < 0 || (float)label < labels[i])
@@ -107,7 +110,8 @@ static void samples_feed(eg_worker *w, const eg_sample *samples, int64_t n, eg_r
                          float *x, float *labels)
 {
     int64_t rows = rng ? w->feed->fan : 1;
-    for (int64_t i = 0; i < n; i++, x += (size_t)rows * w->feed->sample, labels += rows)
+    int64_t width = rows * w->feed->aim.width;
+    for (int64_t i = 0; i < n; i++, x += (size_t)rows * w->feed->sample, labels += width)
         if (samples[i].task == EG_OWN_ROW)
             eg_feed_row(w->feed, &w->made, samples[i].id, rng, x, labels);
         else

@@ -70,7 +70,7 @@ static void test_a_pass_takes_no_sample_twice_and_the_next_has_another_order(voi
 static void test_fewer_samples_than_a_batch_are_repeated_to_fill_it(void **state)
 {
     (void)state;
-    watch_run("train.steps=2", "data.train=48"); /* six samples a client and task */
+    watch_run("train.steps=2", "data.train=48"); /* six samples per client and task */
     assert_int_equal(watched.n, 2 * 4 * 4);
     for (int64_t i = 0; i < watched.n; i++) {
         int64_t times[16] = {0}, most = 0, least = 16;
@@ -90,7 +90,7 @@ static void test_scale_makes_steps_fewer_but_never_none(void **state)
 {
     (void)state;
     watch_run("train.steps=7", "scale=0.5");
-    assert_int_equal(watched.n, 3 * 4 * 2); /* a round a task */
+    assert_int_equal(watched.n, 3 * 4 * 2); /* a round per task */
     watch_run("train.steps=1", "scale=0.5");
     assert_int_equal(watched.n, 1 * 4 * 2);
 }

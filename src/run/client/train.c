@@ -86,7 +86,7 @@ eg_replayed eg_client_replayed(eg_client *c, eg_graph *g, size_t i)
             break;
         r.x = eg_input(g, names->x, eg_dims(r.n, net->channels, net->height, net->width));
         if (is->labels)
-            r.labels = eg_input(g, names->labels, eg_dims(r.n));
+            r.labels = eg_input(g, names->labels, eg_aim_shape(c->aim, r.n));
         if (is->logits)
             r.logits = eg_input(g, names->logits, eg_dims(r.n, c->n_classes));
     }
@@ -101,7 +101,7 @@ static eg_memory_rows train_replay_place(const eg_worker *w, size_t i, int64_t a
     eg_memory_rows to = {.n = train_replay_rows(w, i)};
     if (w->agreed->replays[i].is.joins) {
         to.x = c->x + (size_t)at * w->feed->sample;
-        to.labels = c->labels + at;
+        to.labels = c->labels + at * c->aim->width;
     } else if (to.n) {
         to.x = eg_plan_input(c->plan, names->x);
         to.labels = eg_plan_input(c->plan, names->labels);
@@ -191,7 +191,7 @@ static void train_offer(eg_worker *w, int64_t at, int64_t n, eg_rng *rng)
     eg_memory_push(c->memory,
                    &(eg_memory_rows){.n = n,
                                      .x = c->x + (size_t)at * w->feed->sample,
-                                     .labels = c->labels + at,
+                                     .labels = c->labels + at * c->aim->width,
                                      .logits = logits ? logits + at * c->n_classes : NULL},
                    rng);
 }

@@ -3,6 +3,7 @@
  */
 #include "engine/graph/flops.h"
 #include "run/client/outputs.h"
+#include "run/privacy/members.h"
 
 #include <engram/op.h>
 
@@ -12,20 +13,24 @@
 static eg_status worker_open_client(eg_worker *w)
 {
     eg_client *c = &w->client;
-    size_t n_logits = w->agreed->all.logits ? (size_t)eg_net_spec_of(w->net)->classes : 0;
+    const eg_memory_row row = {
+        .sample = w->feed->sample,
+        .target = (size_t)w->feed->aim.width,
+        .logits = w->agreed->all.logits ? (size_t)eg_net_spec_of(w->net)->classes : 0};
     c->net = w->net;
+    c->aim = &w->feed->aim;
     c->worker = w;
     c->scenario = w->feed->scenario;
     c->train = &w->e->train;
+    c->hides = w->agreed->hides;
     c->n_classes = eg_net_spec_of(w->net)->classes;
     c->n_params = w->model->n_params;
     c->n_state = w->model->n_state;
     c->param = w->model->param, c->grad = w->model->grad, c->state = w->model->state;
     EG_TRY(eg_alloc((size_t)eg_scenario_n_classes(c->scenario), 1, &w->met));
-    return w->e->memory.kind
-               ? eg_memory_new((eg_memory_kind)w->e->memory.kind, w->e->memory.size,
-                               w->feed->sample, n_logits, &c->memory)
-               : EG_OK;
+    return w->e->memory.kind ? eg_memory_new((eg_memory_kind)w->e->memory.kind,
+                                             w->e->memory.size, row, &c->memory)
+                             : EG_OK;
 }
 
 static eg_status worker_fill(eg_worker *w)
@@ -71,6 +76,7 @@ void eg_worker_close(eg_worker *w)
     free(w->fed);
     free(w->truth);
     free(w->met);
+    eg_members_free(w->members);
     memset(w, 0, sizeof *w); /* to close it twice does nothing */
 }
 
@@ -79,15 +85,22 @@ static eg_status worker_find_rows(const eg_worker *w, const eg_bundle *kept,
                                   eg_memory_rows *out)
 {
     const float *x, *labels, *logits = NULL;
-    size_t n;
-    int64_t classes = w->client.n_classes;
+    const eg_aim *aim = &w->feed->aim;
+    size_t n, width = (size_t)aim->width;
+    int64_t outputs = w->client.n_classes;
     EG_TRY(eg_bundle_need_count(kept, "memory.seen", INT64_C(1) << 53, &out->seen));
     if (!eg_bundle_find(kept, "memory.labels", &n))
         return EG_OK; /* it is empty yet */
-    EG_TRY(eg_bundle_need_counts(kept, "memory.labels", n, classes - 1, &labels));
+    EG_TRY(aim->kind->classes
+               ? eg_bundle_need_counts(kept, "memory.labels", n, outputs - 1, &labels)
+               : eg_bundle_need(kept, "memory.labels", n, &labels));
+    if (n % width)
+        return eg_fail(EG_EFORMAT, "'memory.labels' has %zu numbers for targets of %zu", n,
+                       width);
+    n /= width;
     EG_TRY(eg_bundle_need(kept, "memory.x", n * out->sample, &x));
     if (eg_bundle_find(kept, "memory.logits", NULL))
-        EG_TRY(eg_bundle_need(kept, "memory.logits", n * (size_t)classes, &logits));
+        EG_TRY(eg_bundle_need(kept, "memory.logits", n * (size_t)outputs, &logits));
     out->n = (int64_t)n;
     out->x = (float *)(uintptr_t)x;
     out->labels = (float *)(uintptr_t)labels;
@@ -115,7 +128,7 @@ static eg_status worker_fill_memory(const eg_worker *w, eg_bundle *to)
     EG_TRY(eg_bundle_add(to, "memory.x", eg_dims(r.n, (int64_t)r.sample), r.x));
     if (r.logits)
         EG_TRY(eg_bundle_add(to, "memory.logits", eg_dims(r.n, w->client.n_classes), r.logits));
-    return eg_bundle_add(to, "memory.labels", eg_dims(r.n), r.labels);
+    return eg_bundle_add(to, "memory.labels", eg_aim_shape(&w->feed->aim, r.n), r.labels);
 }
 
 /* *out is true if the client resumes from its own model: it has one, and models are personal or
@@ -248,7 +261,7 @@ static eg_status worker_finish(eg_worker *w)
         EG_TRY(worker_keep(w, EG_KNOWN, worker_fill_known));
     if (eg_worker_tests_uploads(w->e, c->scenario, w->agreed, c->round))
         EG_TRY(worker_keep(w, EG_UPLOADED, worker_fill_uploaded));
-    /* Rows that were offered once a task stay as they were in all its later rounds: they are
+    /* Rows that were offered once per task stay as they were in all its later rounds: they are
      * not written again. */
     if (c->memory && eg_memory_get(c->memory).seen != w->n_offered)
         EG_TRY(worker_keep(w, "memory", worker_fill_memory));
@@ -273,6 +286,8 @@ static eg_status worker_answer(eg_worker *w)
     if (w->turn->exchange == EG_TRAINING)
         EG_TRY(worker_training(w));
     EG_TRY(eg_chain_answer(&w->chain, &w->client, w->turn->exchange, w->reply->up));
+    if (w->agreed->hides)
+        EG_TRY(eg_worker_hide(w));
     return eg_records_save(w->records, &w->reply->kept);
 }
 
@@ -326,6 +341,8 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
         return eg_worker_take_test(w, turn, out);
     if (turn->kind == EG_TURN_PIECE)
         return eg_worker_take_work(w, turn, out);
+    if (w->agreed->hides && eg_worker_is_step(turn))
+        return eg_worker_step(w, turn, out);
     w->turn = turn, w->reply = out;
     uint64_t flops = eg_flops();
     memset(w->chain.seconds, 0, sizeof w->chain.seconds);

@@ -23,10 +23,14 @@ typedef struct eg_exam {
     const int32_t *allowed; /* NULL: all */
     bool tells;             /* of a test: what it answers is wanted */
     int32_t *answers;       /* [n] what it answers over the allowed classes; NULL: not wanted */
+    eg_bundle *said;        /* gets what a judge says of it; NULL: not wanted */
 } eg_exam;
 
+/* What a judge says of an exam is named so: "held" or "test", and the task. */
+#define EG_JUDGED "%s %lld "
+
 /* How many are right over the allowed classes (class-IL), and among the task's own (task-IL).
- */
+ * Where a judge says more (eg_target), n is EG_MILLION, and both are its first rate. */
 typedef struct eg_score {
     int64_t n, right, right_in_task;
 } eg_score;
@@ -63,6 +67,7 @@ typedef struct eg_turn {
             bool last;           /* the stage ends with this round, as far as is known now */
             bool told_boundary;  /* a task begins for it and the scenario announces that */
             bool own;            /* it goes on from its own model, if it has one */
+            bool brief;          /* the server's own note: it says nothing of what turns take */
             const uint8_t *met;  /* [classes]: those that count in the loss beside those it
                                     has now, as train.classes says; NULL: all */
         };
@@ -91,8 +96,8 @@ typedef struct eg_reply {
     size_t n_notes, cap_notes;
     eg_note *notes;
     size_t n_scores;
-    eg_score *scores; /* [n_scores]: of a test, by exam; none if there is no such model. Such a
-                         reply has no upload */
+    eg_score *scores; /* [n_scores]: of a test, by exam; none if there is no such model. The
+                         upload of such a reply is what judges said, or NULL */
     int32_t *answers; /* [n_answers]: of the exams that tell, one after the other */
     size_t n_answers;
 } eg_reply;
@@ -126,11 +131,13 @@ struct eg_worker {
     size_t cap_fresh;
     eg_table made; /* rows that parts made for this round */
     int64_t cap_made;
-    int32_t *truth;           /* [test batch] */
-    eg_bundle *known;         /* what the parts' own answers know, as declared; NULL: none */
-    const eg_bundle *knowing; /* of a test: what they know now; NULL: what was declared */
-    uint8_t *met;             /* [classes]: what rows of unknown task may be taken for */
-    eg_shelf shelf;           /* what parts have under keys */
+    int32_t *truth;             /* [test batch] */
+    eg_bundle *known;           /* what the parts' own answers know, as declared; NULL: none */
+    const eg_bundle *knowing;   /* of a test: what they know now; NULL: what was declared */
+    uint8_t *met;               /* [classes]: what rows of unknown task may be taken for */
+    eg_shelf shelf;             /* what parts have under keys */
+    struct eg_members *members; /* whose identity is whose, in sums that hide; a device's own */
+    const char *run_sha256;     /* of the run as its server has it */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
@@ -174,6 +181,31 @@ eg_status eg_worker_begin_optimizer(eg_worker *w);
 /* Keeps its state as a record of the client when train.optimizer_state is keep. */
 eg_status eg_worker_keep_optimizer(eg_worker *w);
 
+/* hide.c: where the server learns sums alone. A step of the exchange that is not its third; the
+ * third, once the answer is there: its vector takes the answer's place. What is wrong with the
+ * client's own answer, or with what the server says, is an answer, too: why it takes no part.
+ */
+#define EG_HIDDEN_N       "secure.n"       /* how many are asked for the sum */
+#define EG_HIDDEN_STEP    "secure.step"    /* eg_secure_step; there is none: no masks */
+#define EG_HIDDEN_CLIP    "dp.clip"        /* the longest change */
+#define EG_HIDDEN_MESSAGE "secure.message" /* bytes, both ways */
+#define EG_HIDDEN_SUM     "secure.sum"     /* the vector */
+#define EG_HIDDEN_REFUSED "secure.refused" /* a sentence */
+bool eg_worker_is_step(const eg_turn *turn);
+eg_status eg_worker_step(eg_worker *w, const eg_turn *turn, eg_reply *out);
+eg_status eg_worker_hide(eg_worker *w);
+/* What both sides call the run in their signatures. */
+void eg_hidden_run(const char *sha256, uint64_t seed, unsigned char out[32]);
+/* The form of what is summed in an exchange of n clients; sums is to be freed after it. */
+struct eg_hidden;
+typedef struct eg_summed {
+    size_t exchange, n;
+    double clip; /* under differential privacy */
+} eg_summed;
+eg_status eg_hidden_of_run(const eg_experiment *e, const eg_scenario *s, const eg_agreement *a,
+                           const eg_net *net, const eg_summed *what, struct eg_hidden *out,
+                           eg_bundle **sums);
+
 /* records.c: where a part's random numbers come from. */
 typedef struct eg_part_draw {
     const char *part;
@@ -198,13 +230,13 @@ void eg_worker_replay(eg_worker *w, int64_t at);    /* draws them; at: batch row
 
 /* test.c */
 eg_status eg_worker_open_test(eg_worker *w);
-eg_status eg_worker_test(eg_worker *w, const float *param, const float *state,
-                         const eg_exam *exam, eg_score *out);
+eg_status eg_worker_test(eg_worker *w, const eg_weights *at, const eg_exam *exam,
+                         eg_score *out);
 eg_status eg_worker_take_test(eg_worker *w, const eg_turn *turn, eg_reply *out);
 
 /* The model in a record of this name; NULL, and NULL, if there is none. Borrowed like the
  * record. What is not as long as the network's is refused. */
 eg_status eg_records_model(eg_records *of, const char *name, const eg_params *like,
-                           eg_point *out);
+                           eg_weights *out);
 
 #endif

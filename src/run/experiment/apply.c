@@ -91,6 +91,7 @@ eg_status eg_apply_section(eg_experiment *e, const eg_yaml *y, const eg_yaml_nod
     bool data = strcmp(node->key, "data") == 0;
     bool named = data || strcmp(node->key, "model") == 0 || strcmp(node->key, "optimizer") == 0;
     bool value = strcmp(node->key, "name") == 0 || eg_opts_find(eg_settings_of_all, node->key);
+    named |= strcmp(node->key, "secure") == 0; /* its kind alone */
     if (value || (named && node->type == EG_YAML_SCALAR))
         return apply_value(e, y, node, node->key);
     if (node->type == EG_YAML_MAPPING)

@@ -8,11 +8,13 @@
 
 #include "base/checksum.h"
 #include "io/file.h"
+#include "world/data/find.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_WEIGHTS ((size_t)1 << 42) /* bytes of a file */
 
@@ -90,26 +92,66 @@ void eg_experiment_drop_sources(eg_experiment *e)
         free(e->set_options[--e->n_sources]);
 }
 
+const eg_target *eg_experiment_target(const eg_experiment *e)
+{
+    return eg_target_find(e->n_sources ? e->sets[0]->target : NULL);
+}
+
 eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scenario)
 {
     return (eg_setting){.scenario = scenario,
                         .train = &e->train,
+                        .target = eg_experiment_target(e),
                         .interval = e->server.interval,
+                        .hides = eg_experiment_hides(e),
                         .augments = e->data.crop > 0 || e->data.cutout > 0 || e->data.flip,
                         .other_mean = e->server.mean.rule != EG_MEAN_PLAIN ||
                                       e->server.optimizer.rule != EG_SERVER_NONE};
+}
+
+/* What takes targets for classes is refused where they are none. */
+static eg_status experiment_check_target(const eg_experiment *e)
+{
+    const eg_target *target = eg_experiment_target(e);
+    if (!target)
+        return EG_ENOENT;
+    const struct {
+        const char *setting;
+        bool set;
+    } of_classes[] = {
+        {"train.classes", e->train.classes != EG_CLASSES_ALL},
+        {"eval.classes", e->eval.classes != EG_CLASSES_ALL},
+        {"train.rotations", e->train.rotations},
+        {"train.temperature", e->train.temperature < 1 || e->train.temperature > 1},
+        {"pretrain", e->pretrain.epochs > 0},
+    };
+    for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes && !target->classes; i++)
+        if (of_classes[i].set)
+            return eg_fail(EG_ENOTSUP, "%s is about classes; the targets of %s are %s",
+                           of_classes[i].setting, e->sets[0]->component.name, target->things);
+    return EG_OK;
 }
 
 eg_status eg_experiment_check(const eg_experiment *e)
 {
     const eg_setting setting = eg_experiment_setting(e, NULL);
     eg_agreement agreed;
+    EG_TRY(experiment_check_target(e));
     EG_TRY(eg_optim_check(e->optimizer.kind, e->optimizer.options));
     if (e->eval.patience > 0 && e->data.validation <= 0)
         return eg_fail(EG_EINVAL, "eval.patience needs data.validation, which it goes by");
     if (e->eval.patience > 0 && e->eval.every == EG_EVERY_TASK)
         return eg_fail(EG_EINVAL, "eval.patience counts points of a curve, but eval.every is "
                                   "task; it wants round or a number of rounds");
+    const eg_opt_list *mean = &e->data.mean, *std = &e->data.std;
+    bool plain = mean->n == 1 && mean->value[0] == 0 && std->n == 1 && std->value[0] == 1;
+    if (e->data.normalize && !plain)
+        return eg_fail(EG_EINVAL, "data.normalize measures what data.mean and data.std say: "
+                                  "set it, or these");
+    if (e->data.normalize && e->pretrain.epochs > 0)
+        return eg_fail(EG_EINVAL, "pretrain prepares fractals by data.mean and data.std: set "
+                                  "these in place of data.normalize ('engram data check' "
+                                  "prints them)");
     if (e->pretrain.epochs > 0 && *e->start.weights)
         return eg_fail(EG_EINVAL, "model.weights and pretrain exclude each other: both say "
                                   "where the run starts from");
@@ -117,6 +159,7 @@ eg_status eg_experiment_check(const eg_experiment *e)
     if (e->server.interval > 1 && e->server.optimizer.rule != EG_SERVER_NONE)
         return eg_fail(EG_EINVAL, "server.optimizer steps from a model that all clients began "
                                   "with: it needs server.interval 1");
+    EG_TRY(eg_private_check(e));
     return eg_parts_setup(&e->parts, &setting, e->memory.kind != 0, &agreed);
 }
 
@@ -215,7 +258,7 @@ static void resolve_numbers(FILE *to, const char *list)
     fputs(several ? "]" : "", to);
 }
 
-/* The options of a component or a section, one a line. */
+/* The options of a component or a section, one per line. */
 static void resolve_rows(FILE *to, const eg_opt *opts, const void *self)
 {
     for (const eg_opt *o = opts; o && o->name; o++) {
@@ -235,6 +278,23 @@ static void resolve_rows(FILE *to, const eg_opt *opts, const void *self)
             resolve_quoted(to, value);
         fputc('\n', to);
     }
+}
+
+/* Whether all options are as by default. */
+static bool resolve_is_usual(const eg_section *s, const eg_experiment *e)
+{
+    void *usual;
+    bool same = true;
+    if (eg_component_new(&s->component, &usual) != EG_OK)
+        return false;
+    for (const eg_opt *o = s->component.opts; o->name; o++) {
+        char is[EG_OPT_TEXT_SIZE], was[EG_OPT_TEXT_SIZE];
+        eg_opt_print(o, (const char *)e + s->offset, is);
+        eg_opt_print(o, usual, was);
+        same &= strcmp(is, was) == 0;
+    }
+    free(usual);
+    return same;
 }
 
 static void resolve_section(FILE *to, const char *name, const eg_opt *opts, const void *self)
@@ -323,6 +383,20 @@ static void resolve_top(FILE *to, const eg_experiment *e)
     }
 }
 
+/* What a run that goes on must load first. paths: a line each */
+static void resolve_plugins(FILE *to, const char *paths)
+{
+    if (*paths)
+        fputs("plugins:\n", to);
+    for (const char *at = paths; *at; at += strcspn(at, "\n") + 1) {
+        char path[EG_PLUGINS_SIZE];
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\n"), at);
+        fputs("- ", to);
+        resolve_quoted(to, path);
+        fputc('\n', to);
+    }
+}
+
 /* An experiment file again, with one run and every setting, which resolves to itself. */
 static void resolve_write(FILE *to, const eg_experiment *e)
 {
@@ -338,10 +412,20 @@ static void resolve_write(FILE *to, const eg_experiment *e)
     fprintf(to, "optimizer:\n  name: %s\n", e->optimizer.kind->component.name);
     resolve_rows(to, e->optimizer.kind->component.opts, e->optimizer.options);
     for (const eg_section *const *s = eg_sections; *s; s++)
-        resolve_section(to, (*s)->component.name, (*s)->component.opts,
-                        (const char *)e + (*s)->offset);
+        if (!(*s)->quiet || !resolve_is_usual(*s, e))
+            resolve_section(to, (*s)->component.name, (*s)->component.opts,
+                            (const char *)e + (*s)->offset);
     eg_parts_each(&e->parts, resolve_part, to);
     resolve_run(to, e);
+}
+
+void eg_weights_find(const char *name, char out[EG_WEIGHTS_PATH])
+{
+    const eg_place place = {"weights", NULL, ""};
+    snprintf(out, EG_WEIGHTS_PATH, "%s", name);
+    if (name[0] != '/' && access(name, R_OK) != 0 &&
+        eg_find(&(eg_origin){0}, &place, (const char *const[]){name, NULL}, out) != EG_OK)
+        snprintf(out, EG_WEIGHTS_PATH, "%s", name);
 }
 
 /* Enters the hash of the file that the run starts from, which its experiment must hold. */
@@ -350,10 +434,11 @@ static eg_status experiment_settle(eg_start_opts *o)
     unsigned char *bytes;
     size_t n;
     uint8_t digest[32];
-    char text[65];
+    char text[65], path[EG_WEIGHTS_PATH];
     if (!*o->weights)
         return EG_OK;
-    EG_TRY(eg_blame(eg_file_read(o->weights, MAX_WEIGHTS, &bytes, &n), "weights"));
+    eg_weights_find(o->weights, path);
+    EG_TRY(eg_blame(eg_file_read(path, MAX_WEIGHTS, &bytes, &n), "weights"));
     eg_sha256_of(bytes, n, digest);
     free(bytes);
     eg_sha256_text(digest, text);
@@ -363,20 +448,42 @@ static eg_status experiment_settle(eg_start_opts *o)
     return eg_opts_set(eg_settings_of_model, o, "weights_sha256", text);
 }
 
+/* Paths of one's own data that are there beside the file or in the working folder become whole,
+ * so that a run finds them from anywhere; those below the data folder stay as they are. */
+static eg_status experiment_find_data(eg_experiment *e)
+{
+    static const char *const options[] = {"path", "test_path"};
+    for (size_t i = 0; i < 2 * e->n_sources; i++) {
+        const eg_component *c = &e->sets[i / 2]->component;
+        const eg_opt *o = eg_opts_find(c->opts, options[i % 2]);
+        char path[EG_OPT_TEXT_SIZE], whole[EG_PATH_SIZE];
+        if (!o || o->type != EG_OPT_IS_TEXT)
+            continue;
+        eg_opt_print(o, e->set_options[i / 2], path);
+        if (eg_find_own(*e->folder ? e->folder : NULL, path, whole))
+            EG_TRY(eg_opts_set(c->opts, e->set_options[i / 2], o->name, whole));
+    }
+    return EG_OK;
+}
+
 eg_status eg_experiment_resolve(eg_experiment *e)
 {
     size_t n = 0;
     uint8_t digest[32];
+    EG_TRY(experiment_find_data(e));
     EG_TRY(experiment_settle(&e->start));
     EG_TRY(eg_spec_hold_out(e->spec, e->data.validation));
     FILE *to = open_memstream(&e->resolved, &n);
     if (!to)
         return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
     resolve_write(to, e);
+    fflush(to);
+    size_t hashed = n; /* where plugins lie makes no other run */
+    resolve_plugins(to, e->plugins);
     bool failed = ferror(to) != 0;
     if (fclose(to) != 0 || failed)
         return eg_fail(EG_ENOMEM, "no memory for the resolved experiment");
-    eg_sha256_of(e->resolved, n, digest);
+    eg_sha256_of(e->resolved, hashed, digest);
     eg_sha256_text(digest, e->sha256);
     return EG_OK;
 }

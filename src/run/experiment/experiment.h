@@ -15,9 +15,10 @@
 #include "engine/optim/server.h"
 #include "method/chain.h"
 #include "method/robust.h"
+#include "run/experiment/says.h"
 
 /* The names of folders are made of an experiment's name and a label: they may not be long. */
-enum { EG_MAX_SOURCES = 16, EG_LABEL_SIZE = 256 };
+enum { EG_MAX_SOURCES = 16, EG_LABEL_SIZE = 256, EG_FOLDER_SIZE = 1024 };
 
 /* Of "all|seen|client|task". */
 typedef enum eg_classes {
@@ -54,12 +55,35 @@ typedef struct eg_memory_opts {
     int insert; /* of "always|once" */
 } eg_memory_opts;
 
+/* Of "none|plain|masked": what the server learns of answers: each; their sum, of whole numbers
+ * that come one by one; their sum alone. */
+typedef enum eg_sums { EG_SUMS_OPEN, EG_SUMS_PLAIN, EG_SUMS_MASKED } eg_sums;
+
+typedef struct eg_secure_opts {
+    int kind; /* eg_sums */
+    double range, statistics;
+    int64_t samples; /* the most a client counts for; 0: the most that one is dealt */
+} eg_secure_opts;
+
+enum { EG_DP_SAMPLED, EG_DP_FTRL };
+
+/* Differential privacy; sigma 0: none. */
+typedef struct eg_dp_opts {
+    int kind; /* of "sampled|ftrl" */
+    double clip, exchange_clip, sigma, delta, epsilon;
+    int noise; /* of "system|seeded" */
+    bool adaptive;
+    double quantile, rate; /* of adaptive */
+    int64_t separation;    /* of ftrl */
+} eg_dp_opts;
+
 /* How images are prepared, beside what the data set's own options say. */
 typedef struct eg_data_opts {
     double share;           /* of every class's images that are used */
     double validation;      /* of each client's images, held out of training */
     int64_t size, channels; /* 0: as they are */
     eg_opt_list mean, std;  /* of normalisation: one for all channels, or one for each */
+    bool normalize;         /* both are measured instead */
     int64_t crop, cutout;
     bool flip;
 } eg_data_opts;
@@ -74,11 +98,17 @@ typedef struct eg_optimizer_opts {
 typedef struct eg_start_opts {
     char weights[EG_OPT_TEXT_SIZE]; /* a safetensors file; "": drawn by the seed */
     char weights_sha256[EG_OPT_TEXT_SIZE];
+    bool strict;                  /* a tensor of it that the network lacks is an error */
     int head;                     /* eg_take, of "keep|fresh|rows" */
     char train[EG_OPT_TEXT_SIZE]; /* as eg_net_freeze takes it */
+    int features;                 /* of "once|each" */
 } eg_start_opts;
 
 /* Of "rows|fresh". */
+/* Where a file of weights is: as it is named, or in the data folder's weights/. */
+enum { EG_WEIGHTS_PATH = 1024 };
+void eg_weights_find(const char *name, char out[EG_WEIGHTS_PATH]);
+
 typedef enum eg_pretrain_head { EG_PRETRAIN_ROWS, EG_PRETRAIN_FRESH } eg_pretrain_head;
 
 /* What the network learns from fractals before the first round. */
@@ -95,8 +125,10 @@ struct eg_experiment {
     const eg_model *model;
     void *model_options; /* model->size bytes */
     eg_start_opts start;
-    double scale;                 /* the share of rounds and rows that is used */
-    char bound[EG_OPT_TEXT_SIZE]; /* the label of the run that regret compares with */
+    double scale;                  /* the share of rounds and rows that is used */
+    char folder[EG_FOLDER_SIZE];   /* of its file, absolute; "": it has none */
+    char plugins[EG_PLUGINS_SIZE]; /* that the file names, a line each */
+    char bound[EG_OPT_TEXT_SIZE];  /* the label of the run that regret compares with */
     eg_spec *spec;
     size_t n_sources;
     const eg_dataset *sets[EG_MAX_SOURCES];
@@ -107,6 +139,8 @@ struct eg_experiment {
     eg_train_opts train;
     eg_schedule schedule;
     eg_server_opts server;
+    eg_secure_opts secure;
+    eg_dp_opts dp;
     eg_eval_opts eval;
     eg_pretrain_opts pretrain;
     eg_parts parts;
@@ -117,16 +151,41 @@ struct eg_experiment {
     char sha256[65];
 };
 
+/* Whether the server learns sums of answers alone. */
+bool eg_experiment_hides(const eg_experiment *e);
+
+/* private.c: what excludes secure and dp, one sentence; what only the scenario tells. */
+eg_status eg_private_check(const eg_experiment *e);
+eg_status eg_private_check_scenario(const eg_experiment *e, const eg_scenario *s,
+                                    const eg_net *net);
+
 /* What its parts are told in setup; scenario NULL: it is not known yet. */
 eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scenario);
+
+/* The kind of its data's targets. */
+const eg_target *eg_experiment_target(const eg_experiment *e);
 
 /* The step size in a round as a share of lr. `scale` shrinks the schedule with the rounds. */
 double eg_experiment_rate(const eg_experiment *e, int64_t round, int64_t n_rounds);
 
+/* Means and deviations that were measured, of each channel; n 0: none were. */
+typedef struct eg_norm {
+    int64_t n;
+    double *mean, *std; /* [n] */
+} eg_norm;
+
 /* Writes a run's model with its notes (<engram/saved.h> reads it), and what the answers of one
  * of its parts know. */
-eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
-                         const char *path, const float *value, const float *state,
-                         const eg_bundle *known);
+eg_status eg_saved_write(const eg_experiment *e, const eg_norm *norm, const eg_net *net,
+                         uint64_t seed, const char *path, const float *value,
+                         const float *state, const eg_bundle *known);
+
+/* Calls visit with what a saved model puts out for rows of t, in order; rows NULL: for all of
+ * them. t is brought to the network's input. logits: [eg_saved_n_classes], until visit returns.
+ */
+struct eg_saved;
+typedef eg_status (*eg_saved_visit)(void *to, int64_t row, const float *logits);
+eg_status eg_saved_each(struct eg_saved *s, eg_table *t, const int64_t *rows, int64_t n,
+                        eg_saved_visit visit, void *to);
 
 #endif

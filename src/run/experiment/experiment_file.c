@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "io/yaml.h"
 #include "run/experiment/apply.h"
+#include "run/experiment/says.h"
 #include "run/experiment/settings.h"
 #include "run/log/summary.h"
 #include "world/scenario/scenario.h"
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The figures of papers in the file, in percent there and fractions here. */
 typedef struct file_figures {
@@ -95,12 +97,16 @@ struct eg_experiment_file {
     size_t n_runs;
     const eg_yaml_node **runs; /* [n_runs], each checked */
     file_figures figures;
+    char folder[EG_FOLDER_SIZE]; /* where it is; "": nowhere */
+    char plugins[EG_PLUGINS_SIZE];
+    eg_file_says says;
 };
 
 /* The keys every file may have that are no method's name. */
 static const char *const file_keys[] = {
-    "name",  "scale",    "bound",  "data",     "model", "scenario", "memory", "optimizer",
-    "train", "schedule", "server", "pretrain", "eval",  "runs",     "sweep"};
+    "name",      "scale", "bound",    "data",   "model",   "scenario", "memory",
+    "optimizer", "train", "schedule", "server", "secure",  "dp",       "pretrain",
+    "eval",      "runs",  "sweep",    "seeds",  "workers", "out",      "plugins"};
 
 static const char *file_label(const eg_yaml_node *run)
 {
@@ -195,10 +201,28 @@ static eg_status file_new(eg_yaml *y, eg_experiment_file **out)
     f->y = y;
     eg_status s = file_read_runs(f);
     if (s == EG_OK)
+        s = eg_says_read(y, &f->says);
+    if (s == EG_OK)
         *out = f;
     else
         eg_experiment_file_free(f);
     return s;
+}
+
+/* The folder of a file, absolute; "" if its name is too long. */
+static void file_note_folder(const char *path, char out[EG_FOLDER_SIZE])
+{
+    char here[EG_FOLDER_SIZE];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) : 0, n;
+    if (*path == '/')
+        n = snprintf(out, EG_FOLDER_SIZE, "%.*s", length ? length : 1, path);
+    else if (getcwd(here, sizeof here))
+        n = snprintf(out, EG_FOLDER_SIZE, "%s%s%.*s", here, slash ? "/" : "", length, path);
+    else
+        n = EG_FOLDER_SIZE;
+    if (n >= EG_FOLDER_SIZE)
+        out[0] = 0;
 }
 
 eg_status eg_experiment_file_open(const char *path, eg_experiment_file **out)
@@ -206,7 +230,14 @@ eg_status eg_experiment_file_open(const char *path, eg_experiment_file **out)
     eg_yaml *y;
     *out = NULL;
     EG_TRY(eg_yaml_load(path, &y));
-    return file_new(y, out);
+    EG_TRY(file_new(y, out));
+    file_note_folder(path, (*out)->folder);
+    eg_status s = eg_says_plugins(y, (*out)->folder, (*out)->plugins);
+    if (s != EG_OK) {
+        eg_experiment_file_free(*out);
+        *out = NULL;
+    }
+    return s;
 }
 
 eg_status eg_experiment_parse(const char *name, const char *text, eg_experiment_file **out)
@@ -243,6 +274,11 @@ const eg_published *eg_experiment_file_published(const eg_experiment_file *f, si
     return f->figures.list;
 }
 
+const eg_file_says *eg_experiment_file_says(const eg_experiment_file *f)
+{
+    return &f->says;
+}
+
 static bool file_knows(const char *key)
 {
     for (size_t i = 0; i < sizeof file_keys / sizeof *file_keys; i++)
@@ -271,7 +307,8 @@ static eg_status file_apply_base(eg_experiment *e, const eg_yaml *y)
     for (const eg_yaml_node *c = eg_yaml_root(y)->child; c; c = c->next) {
         if (!file_knows(c->key))
             return file_unknown_key(y, c);
-        if (strcmp(c->key, "runs") != 0 && strcmp(c->key, "sweep") != 0)
+        if (strcmp(c->key, "runs") != 0 && strcmp(c->key, "sweep") != 0 &&
+            !eg_says_knows(c->key))
             EG_TRY(eg_apply_section(e, y, c));
     }
     return EG_OK;
@@ -333,6 +370,8 @@ static eg_status file_read_sweep(const eg_experiment_file *f, const eg_yaml_node
 static eg_status file_fill(eg_experiment *e, const eg_experiment_file *f,
                            const eg_yaml_node *run, const eg_sweep *sweep, size_t i)
 {
+    memcpy(e->folder, f->folder, sizeof e->folder);
+    memcpy(e->plugins, f->plugins, sizeof e->plugins);
     EG_TRY(eg_apply_method(e, f->y, eg_yaml_get(run, "method")));
     EG_TRY(file_apply_base(e, f->y));
     EG_TRY(file_apply_run(e, f->y, run));

@@ -10,7 +10,6 @@
 #include "base/checksum.h"
 #include "run/experiment/settings.h"
 
-#include <engram/graph.h>
 #include <engram/op.h>
 
 #include <math.h>
@@ -34,6 +33,9 @@ static void scale_move(eg_table *t, int64_t from, int64_t to)
         memmove(t->f32 + (size_t)to * n, t->f32 + (size_t)from * n, n * sizeof *t->f32);
     if (t->group)
         t->group[to] = t->group[from];
+    if (t->target)
+        memmove(t->target + to * t->target_width, t->target + from * t->target_width,
+                (size_t)t->target_width * sizeof *t->target);
     t->y[to] = t->y[from];
 }
 
@@ -108,24 +110,23 @@ eg_status eg_scale_spec(const eg_spec *spec, double share, const eg_labels *sour
     return c.status;
 }
 
-eg_status eg_experiment_norm(const eg_data_opts *o, eg_transform *how)
-{
-    how->n_norm = o->mean.n > o->std.n ? o->mean.n : o->std.n;
-    if ((o->mean.n > 1 && o->mean.n < how->n_norm) || (o->std.n > 1 && o->std.n < how->n_norm))
-        return eg_fail(EG_EINVAL, "data.mean has %lld numbers and data.std %lld",
-                       (long long)o->mean.n, (long long)o->std.n);
-    for (int64_t k = 0; k < how->n_norm; k++) {
-        how->mean[k] = o->mean.value[o->mean.n > 1 ? k : 0];
-        how->std[k] = o->std.value[o->std.n > 1 ? k : 0];
-    }
-    return EG_OK;
-}
-
 static eg_status feed_prepare(eg_table *t, const eg_data_opts *o)
 {
     if (o->channels)
         EG_TRY(eg_table_set_channels(t, o->channels));
     return o->size ? eg_table_resize(t, o->size, o->size) : EG_OK;
+}
+
+/* All data sets have targets of one kind and width. */
+static eg_status feed_same_targets(const eg_experiment *e, const eg_feed *f, size_t i)
+{
+    const char *first = e->sets[0]->target, *target = e->sets[i]->target;
+    int64_t width = f->train[0].target_width;
+    if ((first && target ? strcmp(first, target) == 0 : first == target) &&
+        f->train[i].target_width == width && f->test[i].target_width == width)
+        return EG_OK;
+    return eg_fail(EG_ESHAPE, "%s and %s do not have the same targets",
+                   e->sets[0]->component.name, e->sets[i]->component.name);
 }
 
 static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_feed *f)
@@ -141,6 +142,7 @@ static eg_status feed_load(const eg_experiment *e, const eg_origin *from, eg_fee
                                    e->sets[i]->component.name));
         EG_TRY(eg_table_same_shape(&f->train[i], e->sets[i]->component.name, &f->test[i],
                                    "its test set"));
+        EG_TRY(feed_same_targets(e, f, i));
         f->labels[i] = (eg_labels){.n_train = f->train[i].n,
                                    .n_test = f->test[i].n,
                                    .classes = f->train[i].classes,
@@ -185,10 +187,18 @@ static void feed_change(const eg_experiment *e, eg_transform *how)
     how->four_rotations = e->train.rotations;
 }
 
+/* How values are normalised, as the settings say or as it was measured. */
+static eg_status feed_norm(const eg_experiment *e, const eg_feed *f, eg_transform *how)
+{
+    how->means = f->norm.mean;
+    how->stds = f->norm.std;
+    return eg_experiment_norm(&e->data, how);
+}
+
 static eg_status feed_recipe_of_rows(const eg_experiment *e, eg_feed *f)
 {
     eg_transform how = {.normalised = true};
-    EG_TRY(eg_experiment_norm(&e->data, &how));
+    EG_TRY(feed_norm(e, f, &how));
     feed_change(e, &how);
     return eg_recipe_new(&how, &f->train[0], &f->change);
 }
@@ -198,7 +208,7 @@ static eg_status feed_recipes(const eg_experiment *e, eg_feed *f, int64_t t)
     const eg_task *task = eg_scenario_task(f->scenario, t);
     eg_transform how = {0};
     int32_t *permutation = NULL;
-    EG_TRY(eg_experiment_norm(&e->data, &how));
+    EG_TRY(feed_norm(e, f, &how));
     if (task->warp == EG_WARP_ROTATE)
         how.angle = task->angle;
     if (task->warp == EG_WARP_PERMUTE)
@@ -224,27 +234,90 @@ eg_status eg_feed_scenario(const eg_experiment *e, uint64_t seed, const eg_label
     return eg_blame(s, "scale %g", e->scale);
 }
 
-static eg_status feed_fill(const eg_experiment *e, uint64_t seed, const char *data_dir,
-                           eg_feed *f)
+/* Numbers of pieces are no pixels: nothing may be done to them, and only networks for texts
+ * read them; and the other way round. */
+static eg_status feed_check_texts(const eg_experiment *e, const eg_feed *f)
 {
-    EG_TRY(feed_load(e, &(eg_origin){.dir = data_dir, .seed = seed}, f));
-    EG_TRY(eg_feed_scenario(e, seed, f->labels, f->n_sources, &f->scenario));
+    const char *data = e->sets[0]->component.name, *model = e->model->component.name;
+    const eg_data_opts *o = &e->data;
+    if (!f->train[0].ids && !e->model->texts)
+        return EG_OK;
+    if (!f->train[0].ids || !e->model->texts)
+        return eg_fail(EG_EINVAL, "the network %s reads %s, and the data set %s has %s", model,
+                       e->model->texts ? "texts" : "images", data,
+                       f->train[0].ids ? "texts" : "images");
+    bool normed =
+        o->mean.n > 1 || o->std.n > 1 || o->mean.value[0] != 0 || o->std.value[0] != 1;
+    const char *what = o->size || o->channels            ? "data.size and data.channels scale"
+                       : normed                          ? "data.mean and data.std shift"
+                       : o->crop || o->flip || o->cutout ? "data.crop, flip and cutout change"
+                       : e->train.rotations              ? "train.rotations turns"
+                       : e->pretrain.epochs              ? "pretrain draws"
+                                                         : NULL;
+    for (int64_t t = 0; t < f->n_tasks && !what; t++)
+        if (eg_scenario_task(f->scenario, t)->warp)
+            what = "the scenario's tasks change";
+    return what ? eg_fail(EG_EINVAL, "%s images, and the data set %s has texts", what, data)
+                : EG_OK;
+}
+
+static eg_status feed_fill(const eg_experiment *e, const eg_origin *from, eg_feed *f)
+{
+    EG_TRY(feed_load(e, from, f));
+    if (e->data.normalize)
+        EG_TRY(eg_norm_measure(f->train, f->n_sources, &f->norm));
+    EG_TRY(eg_feed_scenario(e, from->seed, f->labels, f->n_sources, &f->scenario));
     f->n_tasks = eg_scenario_n_tasks(f->scenario);
+    EG_TRY(feed_check_texts(e, f));
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->learn));
     EG_TRY(eg_alloc((size_t)f->n_tasks, sizeof(eg_recipe *), &f->judge));
     for (int64_t t = 0; t < f->n_tasks; t++)
         EG_TRY(feed_recipes(e, f, t));
+    const eg_aiming aiming = {.model = e->model,
+                              .options = e->model_options,
+                              .train = f->train,
+                              .n_train = f->n_sources,
+                              .fan = f->fan};
+    EG_TRY(eg_aim_new(eg_experiment_target(e), &aiming, &f->aim));
     return feed_recipe_of_rows(e, f);
+}
+
+eg_status eg_feed_load(const eg_experiment *e, const eg_origin *from, eg_feed *out)
+{
+    eg_origin beside = *from;
+    memset(out, 0, sizeof *out);
+    beside.beside = *e->folder ? e->folder : NULL;
+    eg_status s = feed_fill(e, &beside, out);
+    if (s != EG_OK)
+        eg_feed_close(out);
+    return s;
 }
 
 eg_status eg_feed_open(const eg_experiment *e, uint64_t seed, const char *data_dir,
                        eg_feed *out)
 {
-    memset(out, 0, sizeof *out);
-    eg_status s = feed_fill(e, seed, data_dir, out);
-    if (s != EG_OK)
-        eg_feed_close(out);
-    return s;
+    return eg_feed_load(e, &(eg_origin){.dir = data_dir, .seed = seed}, out);
+}
+
+/* The recipe of rows that are as they are to be fed, in place of another. */
+static eg_status feed_make_plain(const eg_table *t, eg_recipe **recipe)
+{
+    const eg_transform how = {.normalised = true};
+    eg_recipe_free(*recipe);
+    return eg_recipe_new(&how, t, recipe);
+}
+
+eg_status eg_feed_plain(eg_feed *f)
+{
+    f->channels = f->train[0].channels;
+    f->height = f->train[0].height;
+    f->width = f->train[0].width;
+    f->sample = (size_t)(f->channels * f->height * f->width);
+    for (int64_t t = 0; t < f->n_tasks; t++) {
+        EG_TRY(feed_make_plain(&f->train[0], &f->judge[t]));
+        EG_TRY(feed_make_plain(&f->train[0], &f->learn[t]));
+    }
+    return feed_make_plain(&f->train[0], &f->change);
 }
 
 void eg_feed_close(eg_feed *f)
@@ -259,6 +332,7 @@ void eg_feed_close(eg_feed *f)
     free(f->judge);
     eg_recipe_free(f->change);
     eg_scenario_free(f->scenario);
+    eg_norm_fini(&f->norm);
     for (size_t i = 0; i < EG_MAX_SOURCES; i++) {
         eg_table_fini(&f->train[i]);
         eg_table_fini(&f->test[i]);
@@ -270,11 +344,21 @@ eg_net_spec eg_feed_net(const eg_experiment *e, const eg_feed *f)
 {
     return (eg_net_spec){.model = e->model->component.name,
                          .set = e->model_options,
+                         .options = f->aim.model,
                          .marks = &e->layers,
                          .channels = f->channels,
                          .height = f->height,
                          .width = f->width,
-                         .classes = f->fan * eg_scenario_n_classes(f->scenario)};
+                         .classes = f->aim.outputs};
+}
+
+const char *const *eg_feed_names(const eg_feed *f)
+{
+    int64_t classes = eg_scenario_n_classes(f->scenario);
+    for (size_t i = 0; i < f->n_sources; i++)
+        if (f->train[i].names && f->train[i].classes == classes)
+            return (const char *const *)f->train[i].names;
+    return NULL;
 }
 
 eg_node *eg_feed_upright(eg_graph *g, eg_node *logits, int64_t fan)
@@ -307,6 +391,17 @@ eg_status eg_experiment_net(const eg_experiment *e, const char *data_dir,
     return s;
 }
 
+/* The target of row `turn` of those that a sample becomes. */
+static void feed_target(const eg_feed *f, const eg_table *t, int64_t id, int64_t turn,
+                        float *to)
+{
+    if (t->target)
+        memcpy(to, t->target + id * t->target_width,
+               (size_t)t->target_width * sizeof *t->target);
+    else
+        *to = (float)(f->fan * t->y[id] + turn);
+}
+
 /* Samples of one task that follow each other are filled by one call, which can fetch the next
  * while it works on one. */
 enum { FEED_RUN = 64 };
@@ -316,16 +411,18 @@ void eg_feed_train(const eg_feed *f, const eg_sample *samples, int64_t n, eg_rng
 {
     for (int64_t i = 0, run; i < n; i += run) {
         int64_t ids[FEED_RUN], task = samples[i].task;
-        for (run = 0; run < FEED_RUN && i + run < n && samples[i + run].task == task; run++)
+        int64_t most = rng && f->aim.kind->move ? 1 : FEED_RUN; /* each moves in its own way */
+        for (run = 0; run < most && i + run < n && samples[i + run].task == task; run++)
             ids[run] = samples[i + run].id;
         const eg_table *t = &f->train[eg_scenario_task(f->scenario, task)->source];
         const eg_recipe *r = rng ? f->learn[task] : f->judge[task];
         int64_t rows = eg_recipe_fan(r);
+        eg_box_move how = rng ? eg_recipe_next(r, rng) : (eg_box_move){0};
         eg_recipe_fill(r, t, ids, (size_t)run, rng, x);
-        for (int64_t k = 0; k < run * rows; k++) {
-            int64_t sample = k / rows;
-            *labels++ = (float)(f->fan * t->y[ids[sample]] + k % rows);
-        }
+        for (int64_t k = 0; k < run * rows; k++, labels += f->aim.width)
+            feed_target(f, t, ids[k / rows], k % rows, labels);
+        if (most == 1)
+            f->aim.kind->move(&f->aim, labels - f->aim.width, &how);
         x += (size_t)(run * rows) * f->sample;
     }
 }
@@ -340,6 +437,12 @@ void eg_feed_row(const eg_feed *f, const eg_table *rows, int64_t id, eg_rng *rng
         memcpy(x, rows->f32 + (size_t)id * f->sample, f->sample * sizeof *x);
     for (int64_t k = 0; k < fan; k++)
         labels[k] = (float)(f->fan * rows->y[id] + k);
+}
+
+const eg_table *eg_feed_tested(const eg_feed *f, int64_t task, bool held_out)
+{
+    int32_t source = eg_scenario_task(f->scenario, task)->source;
+    return held_out ? &f->train[source] : &f->test[source];
 }
 
 void eg_feed_validation(const eg_feed *f, int64_t task, const int64_t *ids, int64_t n, float *x,
@@ -390,26 +493,57 @@ static eg_status feed_check_pixels(const eg_feed *f)
                                        "to 0.5");
 }
 
-eg_status eg_experiment_equip(const eg_experiment *e, uint64_t seed, const char *data_dir,
-                              eg_feed *feed, eg_agreement *agreed, eg_net **net)
+/* The part that records features in place of the network's; *out is zero if there is none. */
+static eg_status feed_graft(const eg_experiment *e, eg_graft *out)
 {
-    EG_TRY(eg_feed_open(e, seed, data_dir, feed));
+    *out = (eg_graft){0};
+    for (size_t i = 0; i < e->parts.n; i++) {
+        const eg_part *part = &e->parts.at[i];
+        if (!part->method->features)
+            continue;
+        if (out->of)
+            return eg_fail(EG_EINVAL, "%s and %s both make the network's features",
+                           out->of->name, part->method->component.name);
+        *out = (eg_graft){&part->method->component, part->options, part->method->features};
+    }
+    return EG_OK;
+}
+
+eg_status eg_experiment_equip(const eg_experiment *e, const eg_origin *from, eg_feed *feed,
+                              eg_agreement *agreed, eg_net **net)
+{
+    EG_TRY(eg_feed_load(e, from, feed));
     const eg_setting in = eg_experiment_setting(e, feed->scenario);
     EG_TRY(eg_parts_setup(&e->parts, &in, e->memory.kind != 0, agreed));
     if (agreed->all.images)
         EG_TRY(feed_check_pixels(feed));
     eg_net_spec spec = eg_feed_net(e, feed);
     spec.side = agreed->all.side;
-    EG_TRY(eg_net_new(&spec, net));
+    eg_graft graft;
+    EG_TRY(feed_graft(e, &graft));
+    EG_TRY(eg_net_new_grafted(&spec, graft.of ? &graft : NULL, net));
+    EG_TRY(eg_private_check_scenario(e, feed->scenario, *net));
     bool said = strcmp(e->start.train, "all") != 0;
     return eg_net_freeze(*net, said || !agreed->all.train ? e->start.train : agreed->all.train);
 }
 
 eg_status eg_start_fill(const eg_start_opts *o, const eg_net *net, uint64_t seed, float *value,
-                        float *state)
+                        float *state, char left[EG_LEFT_SIZE])
 {
+    char path[EG_WEIGHTS_PATH];
+    left[0] = 0;
     eg_params_init(eg_net_params(net), seed, value, state);
-    return *o->weights ? eg_net_start(net, o->weights, (eg_take)o->head, value, state) : EG_OK;
+    if (!*o->weights)
+        return EG_OK;
+    eg_weights_find(o->weights, path);
+    if (o->strict)
+        return eg_net_start(net, path, (eg_take)o->head, value, state);
+    char names[EG_LEFT_SIZE - 64];
+    EG_TRY(
+        eg_net_start_loosely(net, path, (eg_take)o->head, value, state, sizeof names, names));
+    if (*names)
+        snprintf(left, EG_LEFT_SIZE, "tensors of the weights are left out: %s", names);
+    return EG_OK;
 }
 
 static uint64_t fingerprint_labels(uint64_t sum, const eg_table *t)
@@ -417,6 +551,8 @@ static uint64_t fingerprint_labels(uint64_t sum, const eg_table *t)
     const int64_t about[] = {t->n, t->classes, t->group ? 1 : 0};
     sum = eg_checksum(sum, about, sizeof about);
     sum = eg_checksum(sum, t->y, (size_t)t->n * sizeof *t->y);
+    if (t->target)
+        sum = eg_checksum(sum, t->target, (size_t)(t->n * t->target_width) * sizeof *t->target);
     return t->group ? eg_checksum(sum, t->group, (size_t)t->n * sizeof *t->group) : sum;
 }
 

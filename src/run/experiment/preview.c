@@ -86,8 +86,8 @@ static eg_status preview_source(const eg_experiment *e, size_t i, uint64_t seed,
                         preview_published(set->component.name, share, &out->labels[i]) == EG_OK;
     if (out->published[i])
         return EG_OK;
-    return eg_labels_load(set, e->set_options[i], &(eg_origin){.seed = seed}, share,
-                          &out->labels[i]);
+    const eg_origin from = {.seed = seed, .beside = *e->folder ? e->folder : NULL};
+    return eg_labels_load(set, e->set_options[i], &from, share, &out->labels[i]);
 }
 
 eg_status eg_experiment_preview(const eg_experiment *e, uint64_t seed, bool real,

@@ -21,9 +21,11 @@ struct eg_saved {
     eg_net *net;
     float *value, *state;
     eg_transform how;
+    eg_norm norm;            /* what `how` borrows */
     int64_t fan;             /* outputs a class has; the first is the upright image's */
     const eg_method *method; /* whose answers count; NULL: the network's outputs do */
     void *options;           /* the method's */
+    void *graft;             /* options of the method whose features count, if there is one */
     eg_bundle *known;        /* what its answers know */
     eg_program *program;
 };
@@ -72,7 +74,7 @@ static void saved_key(size_t i, char out[32])
 }
 
 /* What a file may have notes of, beside the net's own. */
-enum { SAVED_NOTES = 9 };
+enum { SAVED_NOTES = 11 };
 typedef struct saved_notes {
     size_t n;
     eg_stored_note list[SAVED_NOTES + EG_MAX_SOURCES];
@@ -109,9 +111,31 @@ static void saved_note_sources(const eg_experiment *e, saved_notes *to)
     }
 }
 
-eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t seed,
-                         const char *path, const float *value, const float *state,
-                         const eg_bundle *known)
+/* "0.5,0.25,...", of the arena; NULL: no memory. */
+static const char *saved_numbers(eg_arena *a, const double *values, int64_t n)
+{
+    enum { NUMBER = 26 };
+    char *text = eg_arena_alloc(a, (size_t)n * NUMBER + 1);
+    for (int64_t i = 0, at = 0; text && i < n; i++)
+        at += snprintf(text + at, NUMBER, "%s%.17g", i ? "," : "", values[i]);
+    return text;
+}
+
+/* What was measured of the data, if it was. */
+static eg_status saved_note_norm(const eg_norm *norm, eg_arena *a, saved_notes *to)
+{
+    const char *mean = saved_numbers(a, norm->mean, norm->n);
+    const char *std = saved_numbers(a, norm->std, norm->n);
+    if (!mean || !std)
+        return EG_ENOMEM;
+    saved_note(to, "measured_mean", mean);
+    saved_note(to, "measured_std", std);
+    return EG_OK;
+}
+
+eg_status eg_saved_write(const eg_experiment *e, const eg_norm *norm, const eg_net *net,
+                         uint64_t seed, const char *path, const float *value,
+                         const float *state, const eg_bundle *known)
 {
     char names[EG_MAX_KNOWN][SAVED_NAME], options[4 * EG_OPT_TEXT_SIZE] = "";
     eg_stored beside[EG_MAX_KNOWN];
@@ -145,8 +169,12 @@ eg_status eg_saved_write(const eg_experiment *e, const eg_net *net, uint64_t see
         saved_note(notes, "answers_options", options);
     }
     saved_note_sources(e, notes);
-    eg_status s = eg_net_save_beside(net, path, value, state, beside,
-                                     saved_beside(known, names, beside), notes->list, notes->n);
+    eg_arena arena = {0};
+    eg_status s = norm->n ? saved_note_norm(norm, &arena, notes) : EG_OK;
+    if (s == EG_OK)
+        s = eg_net_save_beside(net, path, value, state, beside,
+                               saved_beside(known, names, beside), notes->list, notes->n);
+    eg_arena_fini(&arena);
     free(notes);
     return s;
 }
@@ -165,10 +193,40 @@ static void saved_record(void *context, eg_graph *g, int64_t batch)
     eg_output(g, "logits", eg_feed_upright(g, answers, s->fan));
 }
 
+/* Numbers of a note, one for each channel. */
+static eg_status saved_read_numbers(const eg_saved *s, const char *key, double *out)
+{
+    const char *at = eg_tensors_note(s->file, key);
+    int64_t i = 0, n = s->norm.n;
+    for (char *end; at && i < n; i++, at = *end == ',' ? end + 1 : NULL) {
+        out[i] = strtod(at, &end);
+        if (end == at || (*end != 0) != (i + 1 < n))
+            break;
+    }
+    return i == n
+               ? EG_OK
+               : eg_fail(EG_EFORMAT, "its note '%s' does not hold %" PRId64 " numbers", key, n);
+}
+
+/* What a run measured in place of data.mean and data.std. */
+static eg_status saved_measured(eg_saved *s)
+{
+    s->norm.n = eg_net_spec_of(s->net)->channels;
+    EG_TRY(eg_alloc((size_t)s->norm.n, sizeof *s->norm.mean, &s->norm.mean));
+    EG_TRY(eg_alloc((size_t)s->norm.n, sizeof *s->norm.std, &s->norm.std));
+    EG_TRY(saved_read_numbers(s, "measured_mean", s->norm.mean));
+    EG_TRY(saved_read_numbers(s, "measured_std", s->norm.std));
+    s->how.means = s->norm.mean;
+    s->how.stds = s->norm.std;
+    return EG_OK;
+}
+
 /* Means and deviations; a file of `engram model --save` has none. */
 static eg_status saved_norm(eg_saved *s)
 {
     eg_data_opts o;
+    if (eg_tensors_note(s->file, "measured_mean"))
+        return saved_measured(s);
     const char *mean = eg_tensors_note(s->file, "mean"), *std = eg_tensors_note(s->file, "std");
     eg_opts_init(eg_settings_of_data, &o);
     if (mean)
@@ -240,10 +298,37 @@ static eg_status saved_method(eg_saved *s)
     return status;
 }
 
+/* The net, with the method's part in it that a note names. */
+static eg_status saved_net(eg_saved *s)
+{
+    const char *name = eg_tensors_note(s->file, "graft");
+    const char *options = eg_tensors_note(s->file, "graft_options");
+    if (!name)
+        return eg_net_of_notes(s->file, &s->net);
+    const eg_method *m = eg_method_find(name);
+    if (!m || !m->features)
+        return eg_fail(EG_ENOTSUP,
+                       "its features are those of method '%.40s', which is not here", name);
+    EG_TRY(eg_component_new(&m->component, &s->graft));
+    EG_TRY(eg_opts_set_text(m->component.opts, s->graft, options ? options : ""));
+    const eg_graft graft = {&m->component, s->graft, m->features};
+    return eg_net_of_notes_grafted(s->file, &graft, &s->net);
+}
+
+/* What looks for boxes has no classes of samples to answer with. */
+static eg_status saved_counts_classes(const eg_saved *s)
+{
+    const char *model = eg_net_spec_of(s->net)->model;
+    return eg_model_find(model)->region
+               ? eg_fail(EG_ENOTSUP, "%s looks for boxes, which only its run tests", model)
+               : EG_OK;
+}
+
 static eg_status saved_fill(eg_saved *s, const char *path)
 {
     EG_TRY(eg_safetensors_load(path, &s->file));
-    EG_TRY(eg_blame(eg_net_of_notes(s->file, &s->net), "%s", path));
+    EG_TRY(eg_blame(saved_net(s), "%s", path));
+    EG_TRY(eg_blame(saved_counts_classes(s), "%s", path));
     EG_TRY(eg_blame(saved_norm(s), "%s", path));
     EG_TRY(eg_blame(saved_fan(s), "%s", path));
     EG_TRY(eg_blame(saved_head(s), "%s", path));
@@ -277,7 +362,9 @@ void eg_saved_free(eg_saved *s)
     eg_net_free(s->net);
     eg_tensors_free(s->file);
     eg_bundle_free(s->known);
+    eg_norm_fini(&s->norm);
     free(s->options);
+    free(s->graft);
     free(s->value);
     free(s->state);
     free(s);
@@ -382,35 +469,61 @@ static eg_status saved_prepare(const eg_saved *s, eg_table *t, eg_recipe **out)
     return eg_recipe_new(&s->how, t, out);
 }
 
-eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
-                        eg_confusion *all, eg_confusion *within)
+eg_status eg_saved_each(eg_saved *s, eg_table *t, const int64_t *rows, int64_t n,
+                        eg_saved_visit visit, void *to)
 {
-    eg_recipe *recipe = NULL;
-    int64_t *rows, n = 0, known = eg_saved_n_classes(s);
-    EG_TRY(eg_alloc((size_t)t->n + 1, sizeof *rows, &rows));
-    eg_status status = saved_rows(s, t, classes, n_classes, rows, &n);
-    if (status == EG_OK)
-        status = saved_prepare(s, t, &recipe);
+    eg_recipe *recipe;
+    int64_t list[SAVED_BATCH], known = eg_saved_n_classes(s);
+    EG_TRY(saved_prepare(s, t, &recipe));
+    eg_status status = EG_OK;
     for (int64_t at = 0; at < n && status == EG_OK; at += SAVED_BATCH) {
         int64_t batch = n - at < SAVED_BATCH ? n - at : SAVED_BATCH;
         eg_plan *plan;
+        for (int64_t i = 0; i < batch; i++)
+            list[i] = rows ? rows[at + i] : at + i;
         status = eg_program_plan(s->program, batch, &plan);
         if (status != EG_OK)
             break;
-        eg_recipe_fill(recipe, t, rows + at, (size_t)batch, NULL, eg_plan_input(plan, "x"));
+        eg_recipe_fill(recipe, t, list, (size_t)batch, NULL, eg_plan_input(plan, "x"));
         if (s->known)
             status = eg_answers_fill(plan, s->known, NULL);
         status = status == EG_OK ? eg_plan_run(plan) : status;
         const float *logits = eg_plan_output(plan, "logits"); /* [batch, known] */
-        for (int64_t i = 0; i < batch && status == EG_OK; i++) {
-            const float *row = logits + i * known;
-            int32_t truth = t->y[rows[at + i]];
-            eg_confusion_add(all, truth, eg_predict(row, known, NULL, 0));
-            if (within)
-                eg_confusion_add(within, truth, eg_predict(row, known, classes, n_classes));
-        }
+        for (int64_t i = 0; i < batch && status == EG_OK; i++)
+            status = visit(to, list[i], logits + i * known);
     }
     eg_recipe_free(recipe);
+    return status;
+}
+
+/* A test under way. */
+typedef struct saved_exam {
+    const eg_table *t;
+    const int32_t *classes;
+    int64_t n_classes, known;
+    eg_confusion *all, *within;
+} saved_exam;
+
+static eg_status saved_judge(void *to, int64_t row, const float *logits)
+{
+    const saved_exam *x = to;
+    int32_t truth = x->t->y[row];
+    eg_confusion_add(x->all, truth, eg_predict(logits, x->known, NULL, 0));
+    if (x->within)
+        eg_confusion_add(x->within, truth,
+                         eg_predict(logits, x->known, x->classes, x->n_classes));
+    return EG_OK;
+}
+
+eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_t n_classes,
+                        eg_confusion *all, eg_confusion *within)
+{
+    int64_t *rows, n = 0;
+    saved_exam x = {t, classes, n_classes, eg_saved_n_classes(s), all, within};
+    EG_TRY(eg_alloc((size_t)t->n + 1, sizeof *rows, &rows));
+    eg_status status = saved_rows(s, t, classes, n_classes, rows, &n);
+    if (status == EG_OK)
+        status = eg_saved_each(s, t, rows, n, saved_judge, &x);
     free(rows);
     return status;
 }

@@ -46,7 +46,7 @@ static void test_sorted_and_cyclic_tables_stay_balanced(void **state)
     (void)state;
     for (int cyclic = 0; cyclic < 2; cyclic++) {
         eg_table t;
-        fill_table(&t, 200, 5, cyclic); /* 40 rows a class: a tenth is 4 */
+        fill_table(&t, 200, 5, cyclic); /* 40 rows per class: a tenth is 4 */
         assert_ok(eg_scale_table(&t, 0.1));
         int64_t counts[5];
         eg_table_count(&t, counts);
@@ -100,10 +100,10 @@ static void test_rounds_and_rows_are_multiplied(void **state)
         {"{kind: class-incremental, clients: 2, tasks: 2, rounds: 20, partition: iid}", 40, 4},
         {"{kind: class-incremental, clients: 2, tasks: 2, rounds: 5, partition: iid}", 10, 2},
         {"{kind: async-schedule, clients: 2, tasks: 2, rounds: 40, partition: iid}", 40, 4},
-        /* 200 samples a client in takes of 50, 20 rounds each; of 5, 2 rounds each. */
+        /* 200 samples per client in takes of 50, 20 rounds each; of 5, 2 rounds each. */
         {"{kind: async-count, clients: 2, tasks: 2, take: 50, rounds: 20, partition: iid}", 80,
          8},
-        /* 100 samples a class; a task takes 10 of each of 2 classes: 5 * 4 rounds. */
+        /* 100 samples per class; a task takes 10 of each of 2 classes: 5 * 4 rounds. */
         {"{kind: realtime, clients: 2, classes: 2, samples: 10}", 20, 2},
         {"{kind: realtime, clients: 2, classes: 2, samples: 10, rounds: 12}", 12, 1},
     };
@@ -124,7 +124,7 @@ static void test_rounds_and_rows_are_multiplied(void **state)
 static void test_the_least_a_client_must_have_shrinks_too(void **state)
 {
     (void)state;
-    /* 20 rows a task for two clients of at least 20 each, without scaling that number. */
+    /* 20 rows per task for two clients of at least 20 each, without scaling that number. */
     eg_feed f;
     open_feed("{kind: class-incremental, clients: 2, tasks: 2, partition: {kind: dirichlet, "
               "alpha: 10, min: 20}}",
@@ -166,7 +166,7 @@ static void test_a_split_that_becomes_impossible_says_so(void **state)
     (void)state;
     static const char s[] = "{kind: class-incremental, clients: 10, tasks: 2, partition: "
                             "{kind: shards, shards: 2}}";
-    eg_experiment *e = load_scaled(s, "scale=0.01"); /* one row a class for ten clients */
+    eg_experiment *e = load_scaled(s, "scale=0.01"); /* one row per class for ten clients */
     eg_feed f;
     assert_fails(eg_feed_open(e, 1, NULL, &f), EG_EINVAL, "scale 0.01: scenario");
     eg_experiment_free(e);

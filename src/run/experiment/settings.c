@@ -6,6 +6,8 @@
  */
 #include "run/experiment/settings.h"
 
+#include "world/data/find.h"
+
 #include <engram/transform.h>
 
 #include <stdio.h>
@@ -55,6 +57,29 @@ static const eg_opt settings_server[] = {
     EG_SERVER_OPTIMIZER_ROWS(eg_server_opts, optimizer),
     EG_OPT_END,
 };
+static const eg_opt settings_secure[] = {
+    EG_OPT_CHOICE(eg_secure_opts, kind, 0, "what the server learns: each client's answer; their sum in whole numbers, added in the open; that sum alone, by secure aggregation",
+                  "none|plain|masked"),
+    EG_OPT_REAL(eg_secure_opts, range, 8, 1e-9, 1e9, "the most that a weight may change in a round, and that a value of a method's vectors may be: beyond it is clipped"),
+    EG_OPT_REAL(eg_secure_opts, statistics, 64, 1e-9, 1e9, "the same for batch-norm statistics"),
+    EG_OPT_INT(eg_secure_opts, samples, 0, 0, 1e9, "a client with more samples counts as one with so many; 0: as the scenario deals them"),
+    EG_OPT_END,
+};
+static const eg_opt settings_dp[] = {
+    EG_OPT_CHOICE(eg_dp_opts, kind, EG_DP_SAMPLED, "noise in each round's sum, for clients drawn by selection poisson; or in a tree over all rounds, for clients that come when they like",
+                  "sampled|ftrl"),
+    EG_OPT_REAL(eg_dp_opts, clip, 0, 0, 1e9, "a client's change that is longer is scaled down to this"),
+    EG_OPT_REAL(eg_dp_opts, exchange_clip, 0, 0, 1e9, "the same for its answer to a method's own exchange; 0: as clip"),
+    EG_OPT_REAL(eg_dp_opts, sigma, 0, 0, 1e6, "deviation of the noise in clips, per element of the sum; 0: no differential privacy"),
+    EG_OPT_REAL(eg_dp_opts, delta, 1e-5, 0, 1, "the chance that epsilon is no bound: far below one in the number of clients"),
+    EG_OPT_REAL(eg_dp_opts, epsilon, 0, 0, 1e9, "the run ends before more than this is spent; 0: it is only counted"),
+    EG_OPT_CHOICE(eg_dp_opts, noise, 0, "of the system's generator; or of the seed, for tests: no privacy", "system|seeded"),
+    EG_OPT_BOOL(eg_dp_opts, adaptive, 0, "the clip follows the length that a share of the clients stays below, counted with noise of its own"),
+    EG_OPT_REAL(eg_dp_opts, quantile, 0.5, 0.01, 0.99, "of adaptive: that share"),
+    EG_OPT_REAL(eg_dp_opts, rate, 0.2, 1e-6, 10, "of adaptive: how fast the clip follows, as an exponent"),
+    EG_OPT_INT(eg_dp_opts, separation, 0, 0, 1e9, "of ftrl: rounds from one contribution of a client to its next, at least; 0: each contributes once"),
+    EG_OPT_END,
+};
 static const eg_opt settings_eval[] = {
     EG_OPT_COUNT(eg_eval_opts, every, EG_EVERY_TASK, 1e9, "full tests after each task; or a curve too, each round, or after every so many rounds",
                  "task|round"),
@@ -69,7 +94,7 @@ static const eg_opt settings_memory[] = {
     EG_OPT_CHOICE(eg_memory_opts, kind, 0, "what a client keeps of its past",
                   "none|reservoir|window|random"),
     EG_OPT_INT(eg_memory_opts, size, 200, 1, 1e9, "rows it holds"),
-    EG_OPT_CHOICE(eg_memory_opts, insert, 0, "every batch is offered, or each sample once a stage",
+    EG_OPT_CHOICE(eg_memory_opts, insert, 0, "every batch is offered, or each sample once per stage",
                   "always|once"),
     EG_OPT_END,
 };
@@ -80,6 +105,7 @@ const eg_opt eg_settings_of_data[] = {
     EG_OPT_INT(eg_data_opts, channels, 0, 0, 3, "1 grey, 3 colour; 0: as they are"),
     EG_OPT_LIST(eg_data_opts, mean, EG_MAX_NORM, "0", -1e3, 1e3, "subtracted from values scaled to [0, 1]; a number, or one for each channel"),
     EG_OPT_LIST(eg_data_opts, std, EG_MAX_NORM, "1", 1e-6, 1e3, "what they are divided by then; a number, or one for each channel"),
+    EG_OPT_BOOL(eg_data_opts, normalize, 0, "mean and std of each channel are those of the training data, as they are measured when the run begins"),
     EG_OPT_INT(eg_data_opts, crop, 0, 0, 64, "random crop in training: zeros added around"),
     EG_OPT_INT(eg_data_opts, cutout, 0, 0, 4096, "side of a square of zeros in training"),
     EG_OPT_BOOL(eg_data_opts, flip, 0, "left to right at random in training"),
@@ -99,29 +125,45 @@ const eg_opt eg_settings_of_pretrain[] = {
     EG_OPT_END,
 };
 const eg_opt eg_settings_of_model[] = {
-    EG_OPT_TEXT(eg_start_opts, weights, "", "a safetensors file with the global model's first values, by PyTorch's names; without one they are drawn"),
+    EG_OPT_TEXT(eg_start_opts, weights, "", "a safetensors file with the global model's first values, by PyTorch's names; a path, or in the data folder's weights/; without one they are drawn"),
     EG_OPT_TEXT(eg_start_opts, weights_sha256, "", "of that file; another one is refused"),
+    EG_OPT_BOOL(eg_start_opts, strict, 1, "a tensor of the file that the network lacks is an error; false: it is left out, and named when the run begins"),
     EG_OPT_CHOICE(eg_start_opts, head, 0, "the last layer: as in the file, drawn, or the first rows of a file's with more outputs", "keep|fresh|rows"),
     EG_OPT_TEXT(eg_start_opts, train, "all", "what is trained and sent: all; head: the last layer alone; or a list of tensors and layers, and the last one"),
+    EG_OPT_CHOICE(eg_start_opts, features, 0, "of a transformer that is frozen: computed once for each sample, and kept in the cache; or in each batch, with the same bits", "once|each"),
     EG_OPT_END,
 };
 // clang-format on
 
 static const eg_section settings_sections[] = {
     {{"memory", "the past a client keeps", sizeof(eg_memory_opts), settings_memory},
-     offsetof(eg_experiment, memory)},
+     offsetof(eg_experiment, memory),
+     false},
     {{"train", "local training", sizeof(eg_train_opts), settings_train},
-     offsetof(eg_experiment, train)},
+     offsetof(eg_experiment, train),
+     false},
     {{"schedule", "the step size of clients over the rounds", sizeof(eg_schedule),
       settings_schedule},
-     offsetof(eg_experiment, schedule)},
+     offsetof(eg_experiment, schedule),
+     false},
     {{"server", "how the clients' models become one", sizeof(eg_server_opts), settings_server},
-     offsetof(eg_experiment, server)},
+     offsetof(eg_experiment, server),
+     false},
+    {{"secure", "what the server learns of single clients", sizeof(eg_secure_opts),
+      settings_secure},
+     offsetof(eg_experiment, secure),
+     true},
+    {{"dp", "differential privacy: what the model says of single clients", sizeof(eg_dp_opts),
+      settings_dp},
+     offsetof(eg_experiment, dp),
+     true},
     {{"eval", "how models are tested", sizeof(eg_eval_opts), settings_eval},
-     offsetof(eg_experiment, eval)},
+     offsetof(eg_experiment, eval),
+     false},
     {{"pretrain", "what the network learns from fractals before the first round",
       sizeof(eg_pretrain_opts), eg_settings_of_pretrain},
-     offsetof(eg_experiment, pretrain)},
+     offsetof(eg_experiment, pretrain),
+     false},
 };
 static const eg_component settings_about_data = {
     "data", "the images, beside the data set's own options", sizeof(eg_data_opts),
@@ -133,19 +175,15 @@ static const eg_component settings_about_all = {"experiment",
                                                 "at the top of the file, in no section",
                                                 sizeof(eg_experiment), eg_settings_of_all};
 
-const eg_section *const eg_sections[] = {&settings_sections[0],
-                                         &settings_sections[1],
-                                         &settings_sections[2],
-                                         &settings_sections[3],
-                                         &settings_sections[4],
-                                         &settings_sections[5],
-                                         NULL};
+const eg_section *const eg_sections[] = {
+    &settings_sections[0], &settings_sections[1], &settings_sections[2],
+    &settings_sections[3], &settings_sections[4], &settings_sections[5],
+    &settings_sections[6], &settings_sections[7], NULL};
 
-static const void *const settings_listed[] = {&settings_sections[0], &settings_sections[1],
-                                              &settings_sections[2], &settings_sections[3],
-                                              &settings_sections[4], &settings_sections[5],
-                                              &settings_about_data,  &settings_about_model,
-                                              &settings_about_all,   NULL};
+static const void *const settings_listed[] = {
+    &settings_sections[0], &settings_sections[1], &settings_sections[2], &settings_sections[3],
+    &settings_sections[4], &settings_sections[5], &settings_sections[6], &settings_sections[7],
+    &settings_about_data,  &settings_about_model, &settings_about_all,   NULL};
 const eg_family eg_setting_family = {"settings", "settings of", settings_listed, NULL};
 
 const eg_known_word eg_known_words[] = {
@@ -218,6 +256,8 @@ const eg_known_word eg_known_words[] = {
     {"scheduler", "schedule.kind"},
     {"warmup_steps", "schedule.warmup"},
     {"warmup_rounds", "schedule.warmup"},
+    {"normalise", "data.normalize"},
+    {"standardize", "data.normalize"},
     {"dataset", "data"},
     {"network", "model"},
     {"arch", "model"},
@@ -300,7 +340,7 @@ static bool settings_hint_is_name(const char *key)
  * taken as such. */
 static const char *settings_meant(const char *key)
 {
-    static const char *const own[] = {"server", "pretrain", "schedule"};
+    static const char *const own[] = {"server", "pretrain", "schedule", "secure", "dp"};
     char head[EG_OPT_TEXT_SIZE];
     const eg_component *m;
     snprintf(head, sizeof head, "%.*s", (int)strcspn(key, "."), key);
@@ -387,9 +427,15 @@ static eg_status settings_set_source(eg_experiment *e, const char *word)
 }
 
 /* A file to start from. "" is none. */
-static eg_status settings_set_weights(eg_start_opts *o, const char *path)
+static eg_status settings_set_weights(eg_experiment *e, const char *path)
 {
-    if (*path && access(path, R_OK) != 0)
+    eg_start_opts *o = &e->start;
+    char beside[EG_PATH_SIZE], found[EG_WEIGHTS_PATH];
+    if (*path != '/' && *e->folder && eg_path_join(e->folder, path, beside) == EG_OK &&
+        access(path, R_OK) != 0 && *path && access(beside, R_OK) == 0)
+        path = beside;
+    eg_weights_find(path, found);
+    if (*path && access(found, R_OK) != 0)
         return eg_fail(EG_EINVAL, "weights: there is no file '%s' to read", path);
     return eg_opts_set(eg_settings_of_model, o, "weights", path);
 }
@@ -400,7 +446,7 @@ static eg_status settings_set_model(eg_experiment *e, const char *name, const ch
     if (strcmp(name, "name") == 0)
         return eg_experiment_set_model(e, value);
     if (strcmp(name, "weights") == 0)
-        return settings_set_weights(&e->start, value);
+        return settings_set_weights(e, value);
     if (eg_opts_find(eg_settings_of_model, name))
         return eg_opts_set(eg_settings_of_model, &e->start, name, value);
     if (!eg_opts_find(e->model->component.opts, name))
@@ -411,7 +457,7 @@ static eg_status settings_set_model(eg_experiment *e, const char *name, const ch
     return e->model->settle ? e->model->settle(e->model_options) : EG_OK;
 }
 
-/* An option of a part. One that this run does not use is checked all the same. */
+/* An option of a part. One that this run does not use is checked too. */
 static eg_status settings_set_part(eg_experiment *e, const char *part, const char *name,
                                    const char *value)
 {
@@ -487,7 +533,8 @@ static eg_status settings_set(eg_experiment *e, const char *key, const char *val
         return settings_set_optimizer(e, name, value);
     for (const eg_section *const *s = eg_sections; *s; s++)
         if (strcmp((*s)->component.name, head) == 0)
-            return settings_set_own(&(*s)->component, (char *)e + (*s)->offset, name, value);
+            return settings_set_own(&(*s)->component, (char *)e + (*s)->offset,
+                                    key[n] ? name : "kind", value);
     return settings_set_part(e, head, name, value);
 }
 

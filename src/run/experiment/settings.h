@@ -9,6 +9,7 @@
 typedef struct eg_section {
     eg_component component;
     size_t offset; /* of its struct in an eg_experiment */
+    bool quiet;    /* not in the resolved text while all is as by default */
 } eg_section;
 
 /* What settings are called elsewhere; both NULL at the end. */

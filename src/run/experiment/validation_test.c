@@ -64,7 +64,7 @@ static void test_a_run_trains_on_the_rest(void **state)
     (void)state;
     assert_int_equal(trained("data.validation=0"), 400);
     assert_int_equal(trained(NULL), 300);
-    assert_int_equal(trained("scale=0.5"), 151); /* of 50 rows a client 12 or 13 */
+    assert_int_equal(trained("scale=0.5"), 151); /* of 50 rows per client 12 or 13 */
 }
 
 static void test_shares_out_of_range_are_refused(void **state)

@@ -202,8 +202,10 @@ static eg_status field_texts(eg_fields *f, const char *key, const char *const **
 {
     const eg_json *v;
     if (f->to)
-        return field_put_texts(f, key, *x, *n);
+        return field_is_left_out(f, *x) ? EG_OK : field_put_texts(f, key, *x, *n);
     EG_TRY(field_find(f, key, &v));
+    if (!v)
+        return EG_OK;
     EG_TRY(field_take_array(v, key, -1, n));
     const char **texts = eg_arena_alloc(f->arena, (*n + 1) * sizeof *texts);
     if (!texts)
@@ -344,6 +346,10 @@ static eg_status event_start(eg_fields *f, void *event)
     EG_TRY(event_program(f, &e->version, &e->commit));
     EG_TRY(field_text(f, "labels_sum", &e->labels));
     EG_TRY(field_text(f, "pixels_sum", &e->pixels));
+    EG_TRY(field_texts(field_optional(f), "class_names", &e->names, &e->n_names));
+    if (e->names && e->n_names != (size_t)e->classes)
+        return eg_fail(EG_EFORMAT, "class_names: %zu of %" PRId64 " classes", e->n_names,
+                       e->classes);
     return field_ints(f, "learned", 1, event_most, &e->learned, e->tasks);
 }
 
@@ -400,6 +406,8 @@ static eg_status event_eval(eg_fields *f, void *event)
     if (f->to)
         EG_TRY(event_counts(f, e));
     EG_TRY(event_validation(f, e));
+    if (!f->to || e->map)
+        EG_TRY(field_shares(field_optional(f), "map", e->n, e->n_tasks, &e->map));
     if (f->to && (e->met < 0 || e->who < 0))
         return EG_OK;
     return field_int(field_optional(f), "met", 0, event_most, &e->met);

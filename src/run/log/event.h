@@ -29,6 +29,8 @@ typedef struct eg_start_event {
     const int64_t *learned; /* [tasks], the period (from 1) in which each task comes first */
     const char *version, *commit; /* of the program that writes; of no repository: "" */
     const char *labels, *pixels;  /* checksums of the data as it is used */
+    const char *const *names; /* [n_names] of classes, all or none (NULL, and not written) */
+    size_t n_names;
 } eg_start_event;
 
 typedef struct eg_round_event {
@@ -47,7 +49,7 @@ typedef struct eg_round_event {
 typedef struct eg_eval_event {
     int64_t round; /* 0: the untrained model */
     int64_t who;   /* a client, or -1: the server's model */
-    bool task_end; /* a task is over for who */
+    bool task_end; /* a task is over for this model */
     bool full;     /* on whole test sets */
     int64_t n_tasks;
     const int64_t *n;               /* [n_tasks], test samples; 0: not measured, null */
@@ -57,6 +59,8 @@ typedef struct eg_eval_event {
     const int64_t *n_validation; /* [n_tasks], samples held out of training; NULL: there are
                                   * none */
     const int64_t *correct_validation; /* [n_tasks], right ones of them */
+    const int64_t *map; /* [n_tasks], of boxes: mean average precision over overlaps 0.5 to
+                         * 0.95, of n; NULL: there are none. Their accuracy is that at 0.5 */
 } eg_eval_event;
 
 /* What the server's model takes for what, over the distinct test images of all classes met. */

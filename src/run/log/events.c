@@ -293,6 +293,15 @@ void eg_events_free(eg_events *e)
     free(e);
 }
 
+/* Enters one task of an evaluation, with the second figure of boxes where it is of the same. */
+static void events_record_one(eg_record *r, const eg_eval_event *e, int64_t t, int64_t correct,
+                              int64_t n)
+{
+    eg_record_enter(r, e->who, t, correct, n);
+    if (e->map && correct == e->correct[t])
+        eg_record_enter_map(r, e->who, t, e->map[t]);
+}
+
 /* Enters one evaluation into the newest row. */
 static void events_record_enter(eg_record *r, const eg_eval_event *e, const int64_t *correct,
                                 const int64_t *n)
@@ -301,7 +310,7 @@ static void events_record_enter(eg_record *r, const eg_eval_event *e, const int6
     double before;
     for (int64_t t = 0; t < e->n_tasks; t++)
         if (n[t] > 0 && (e->full || !eg_record_at(r, row, e->who, t, &before)))
-            eg_record_enter(r, e->who, t, correct[t], n[t]);
+            events_record_one(r, e, t, correct[t], n[t]);
     if (e->met >= 0 && e->who >= 0)
         eg_record_met(r, e->who, e->met);
 }

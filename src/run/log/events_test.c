@@ -239,10 +239,27 @@ static void test_malformed_events_are_one_clear_sentence(void **state)
     assert_fails(parse(half, true, &e), EG_EFORMAT, "log:2: the line has no end");
 }
 
+static void test_classes_have_names_all_or_none(void **state)
+{
+    (void)state;
+    eg_events *e = events(RUN "\"clients\":3,\"tasks\":2,\"learned\":[1,2],"
+                              "\"class_names\":[\"a\",\"b\",\"c\",\"d\"]}\n");
+    assert_string_equal(e->start.names[3], "d");
+    eg_events_free(e);
+    e = events(START);
+    assert_null(e->start.names);
+    eg_events_free(e);
+    assert_fails(parse(RUN "\"clients\":3,\"tasks\":2,\"learned\":[1,2],"
+                           "\"class_names\":[\"a\"]}\n",
+                       false, &e),
+                 EG_EFORMAT, "class_names: 1 of 4 classes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_are_read_by_kind),
+        cmocka_unit_test(test_classes_have_names_all_or_none),
         cmocka_unit_test(test_sheets_say_whose_they_are),
         cmocka_unit_test(test_record_has_a_row_a_round),
         cmocka_unit_test(test_every_count_comes_back),

@@ -85,7 +85,7 @@ static void write_round(eg_run_folder *f, int64_t round, double loss, double sec
                                                       .seconds = seconds}));
 }
 
-/* Ten test samples a task; a count below 0 is none. */
+/* Ten test samples per task; a count below 0 is none. */
 static void write_eval(eg_run_folder *f, int64_t round, int64_t who, bool task_end,
                        const int64_t correct[2])
 {

@@ -38,7 +38,7 @@ static eg_status encoder_fits(const eg_pretrain_opts *o, const eg_net_spec *run)
     return EG_OK;
 }
 
-/* Settings, one a line, but how the head is taken over, which does not change the file. */
+/* Settings, one per line, but how the head is taken over, which does not change the file. */
 static void encoder_print_rows(FILE *to, const eg_encoder *c)
 {
     for (const eg_opt *o = eg_settings_of_pretrain; o->name; o++) {

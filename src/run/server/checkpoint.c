@@ -10,13 +10,13 @@
 #include <string.h>
 
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
-                            eg_point *out)
+                            eg_weights *out)
 {
     EG_TRY(eg_ledger_records(f->ledger, client, own));
     EG_TRY(eg_blame(eg_records_model(*own, "own", eg_net_params(f->net), out), "client %lld",
                     (long long)client));
     if (!out->param)
-        *out = (eg_point){f->param, f->state};
+        *out = (eg_weights){f->param, f->state};
     return EG_OK;
 }
 

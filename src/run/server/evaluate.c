@@ -7,6 +7,7 @@
 #include "run/client/outputs.h"
 #include "run/server/federation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +16,18 @@ typedef struct evaluation {
     int64_t limit;     /* test samples per task; 0: all */
     bool met;          /* on the clients' cumulative test sets */
     bool uploads;      /* what clients uploaded */
+    bool tells;        /* judges tell what there is to look at */
     bool each;         /* by client, else by task: of the global model */
     int64_t round;     /* rounds done */
     int64_t period;    /* of the run so far */
     eg_bundle *down;   /* the global model */
     eg_score *scores;  /* [tasks], or [clients, tasks]; n < 0: not tested */
     int32_t **answers; /* [tasks] the server's on each task's test samples; NULL: not wanted */
-    eg_score *held;    /* likewise, on samples held out of training; NULL: there are none */
-    int64_t n;         /* tests: tasks, or clients */
-    eg_test *tests;    /* [n]: those under way */
+    float *rates; /* [tasks], or [clients, tasks], of n_rates each: what judges said; or NULL */
+    size_t n_rates;
+    eg_score *held; /* likewise, on samples held out of training; NULL: there are none */
+    int64_t n;      /* tests: tasks, or clients */
+    eg_test *tests; /* [n]: those under way */
 } evaluation;
 
 /* Whether clients have models of their own: kept by themselves, or made by the server. */
@@ -110,7 +114,7 @@ static eg_status evaluate_add(const evaluation *j, int64_t who, eg_exam exam, eg
 /* Both of them. */
 static eg_status evaluate_task(const evaluation *j, int64_t who, int64_t task, eg_test *to)
 {
-    eg_exam exam = {.task = task, .period = j->period, .tells = j->answers != NULL};
+    eg_exam exam = {.task = task, .period = j->period, .tells = j->answers != NULL || j->tells};
     EG_TRY(evaluate_add(j, who, exam, to));
     exam.held_out = true, exam.tells = false;
     return j->held ? evaluate_add(j, who, exam, to) : EG_OK;
@@ -163,6 +167,20 @@ static eg_status evaluate_keep(evaluation *j, const eg_exam *exam, const int32_t
     return EG_OK;
 }
 
+/* Keeps what a judge said of an exam. */
+static eg_status evaluate_rates(const evaluation *j, const eg_exam *exam, const eg_bundle *said,
+                                float *to)
+{
+    char name[96];
+    const float *rates;
+    snprintf(name, sizeof name, EG_JUDGED "rates", "test", (long long)exam->task);
+    if (!said)
+        return eg_fail(EG_EFORMAT, "a test says no rates");
+    EG_TRY(eg_bundle_need(said, name, j->n_rates, &rates));
+    memcpy(to, rates, j->n_rates * sizeof *to);
+    return EG_OK;
+}
+
 /* Enters the scores of test i. */
 static eg_status evaluate_mark(void *context, int64_t i, const eg_reply *reply)
 {
@@ -173,7 +191,10 @@ static eg_status evaluate_mark(void *context, int64_t i, const eg_reply *reply)
     for (size_t k = 0; k < t->n && k < reply->n_scores; k++) {
         const eg_exam *e = &t->exams[k];
         (e->held_out ? j->held : j->scores)[at + e->task] = reply->scores[k];
-        if (e->tells) {
+        if (j->rates && !e->held_out)
+            EG_TRY(evaluate_rates(j, e, reply->up,
+                                  j->rates + (size_t)(at + e->task) * j->n_rates));
+        if (e->tells && j->answers) {
             EG_TRY(evaluate_keep(j, e, answers));
             answers += e->n;
         }
@@ -230,6 +251,7 @@ static void evaluate_free(evaluation *j)
         free(j->answers[t]);
     free(j->answers);
     free(j->scores);
+    free(j->rates);
     free(j->held);
 }
 
@@ -240,6 +262,9 @@ static eg_status evaluate_alloc(evaluation *j, int64_t n_who, bool validates)
     EG_TRY(eg_alloc(n, sizeof *j->scores, &j->scores));
     if (validates)
         EG_TRY(eg_alloc(n, sizeof *j->held, &j->held));
+    j->n_rates = eg_aim_rates(&j->f->feed.aim);
+    if (j->n_rates)
+        EG_TRY(eg_alloc(n, j->n_rates * sizeof *j->rates, &j->rates));
     for (size_t i = 0; i < n; i++)
         j->scores[i].n = -1;
     for (size_t i = 0; validates && i < n; i++)
@@ -269,16 +294,19 @@ static double evaluate_mean(const eg_federation *f, const eg_score *scores, int6
 static eg_status evaluate_log(const evaluation *j, int64_t at, eg_eval_event *e)
 {
     const eg_federation *f = j->f;
-    int64_t tasks = f->feed.n_tasks, *counts; /* [5, tasks] */
+    int64_t tasks = f->feed.n_tasks, *counts; /* [6, tasks] */
+    const float *rates = j->rates ? j->rates + (size_t)(at * tasks) * j->n_rates : NULL;
     const eg_score *scores = j->scores + at * tasks;
     const eg_score *held = j->held ? j->held + at * tasks : NULL;
-    EG_TRY(eg_alloc((size_t)(5 * tasks), sizeof *counts, &counts));
+    EG_TRY(eg_alloc((size_t)(6 * tasks), sizeof *counts, &counts));
     for (int64_t t = 0; t < tasks; t++) {
         counts[t] = scores[t].n > 0 ? scores[t].n : 0;
         counts[tasks + t] = scores[t].right;
         counts[2 * tasks + t] = scores[t].right_in_task;
         counts[3 * tasks + t] = held && held[t].n > 0 ? held[t].n : 0;
         counts[4 * tasks + t] = held ? held[t].right : 0;
+        if (rates && f->feed.aim.kind->by_class && scores[t].n > 0)
+            counts[5 * tasks + t] = eg_rate_right((double)rates[(size_t)t * j->n_rates + 1]);
     }
     /* A part with outputs of its own may use the task where classes do not tell it. */
     bool task_il = eg_outputs_own(&f->agreed) ||
@@ -287,6 +315,7 @@ static eg_status evaluate_log(const evaluation *j, int64_t at, eg_eval_event *e)
     e->n = counts;
     e->correct = counts + tasks;
     e->correct_task_il = task_il ? counts + 2 * tasks : NULL;
+    e->map = f->feed.aim.kind->by_class ? counts + 5 * tasks : NULL;
     e->n_validation = held ? counts + 3 * tasks : NULL;
     e->correct_validation = held ? counts + 4 * tasks : NULL;
     eg_status s = eg_run_write_eval(f->folder, e);
@@ -325,6 +354,46 @@ static double evaluate_validation(const evaluation *j, int64_t n_who, int64_t ro
     return n ? sum / (double)n : -1;
 }
 
+/* The mean over learned tasks of rate number `at`, as far as tasks have it; -1: none. */
+static double evaluate_rate(const evaluation *j, int64_t round, size_t at)
+{
+    int64_t period = evaluate_period(j->f, round), n = 0;
+    double sum = 0;
+    for (int64_t t = 0; t < j->f->feed.n_tasks; t++) {
+        double rate = (double)j->rates[(size_t)t * j->n_rates + at];
+        bool counts = j->scores[t].n > 0 && rate >= 0 &&
+                      eg_scenario_learned(j->f->feed.scenario, t) <= period;
+        sum += counts ? rate : 0;
+        n += counts;
+    }
+    return n ? sum / (double)n : -1;
+}
+
+/* Has what judges say of the server's model drawn as curves: each rate, and the first of every
+ * class, means over the tasks learned by now. */
+static eg_status evaluate_note(const evaluation *j, int64_t round)
+{
+    const eg_aim *aim = &j->f->feed.aim;
+    char *const *names = j->f->feed.train[0].names;
+    size_t whole = 0;
+    for (; aim->kind->rates[whole]; whole++) {
+        double rate = evaluate_rate(j, round, whole);
+        if (rate >= 0)
+            EG_TRY(eg_run_write_note(j->f->folder, round, EG_SERVER, aim->kind->rates[whole],
+                                     rate));
+    }
+    for (int64_t k = 0; k < aim->classes && aim->kind->by_class; k++) {
+        double rate = evaluate_rate(j, round, whole + (size_t)k);
+        char name[64], number[32];
+        snprintf(number, sizeof number, "class %lld", (long long)k);
+        snprintf(name, sizeof name, "%s of %.40s", aim->kind->rates[0],
+                 names ? names[k] : number);
+        if (rate >= 0)
+            EG_TRY(eg_run_write_note(j->f->folder, round, EG_SERVER, name, rate));
+    }
+    return EG_OK;
+}
+
 eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end, bool full)
 {
     bool own = evaluate_has_own(f);
@@ -334,7 +403,8 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
                     .each = own,
                     .period = evaluate_period(f, round)};
     eg_status s = evaluate_alloc(&j, n_who, f->e->data.validation > 0);
-    if (s == EG_OK && task_end && full && !own)
+    j.tells = task_end && full && !own && j.rates;
+    if (s == EG_OK && task_end && full && !own && !j.rates)
         s = eg_alloc((size_t)f->feed.n_tasks, sizeof *j.answers, &j.answers);
     if (s == EG_OK)
         s = evaluate_all(&j);
@@ -350,6 +420,8 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
     }
     if (s == EG_OK && j.answers)
         s = eg_federation_log_seen(f, round, j.answers);
+    if (s == EG_OK && j.rates && !own)
+        s = evaluate_note(&j, round);
     if (s == EG_OK) {
         f->accuracy = sum / (double)n_who;
         f->validation = evaluate_validation(&j, n_who, round);

@@ -72,8 +72,10 @@ typedef struct eg_federation {
     eg_spent now;                /* by clients in this one */
     double bytes_up, bytes_down; /* whole numbers, over all rounds */
     double round_loss;
-    double accuracy;   /* the last mean measured; -1: none yet */
-    double validation; /* likewise, on samples held out of training */
+    struct eg_privacy *privacy; /* what is spent, and the clip; NULL: no dp */
+    struct eg_members *members; /* of clients, where sums are masked */
+    double accuracy;            /* the last mean measured; -1: none yet */
+    double validation;          /* likewise, on samples held out of training */
     eg_patience patience;
 } eg_federation;
 
@@ -89,6 +91,10 @@ typedef eg_status (*eg_share_take)(void *context, int64_t i, const eg_reply *rep
 eg_status eg_federation_share(eg_federation *f, const eg_job *job, eg_share_take take,
                               eg_moment is);
 
+/* Who clients are, where sums of theirs are masked, and what privacy was spent so far. The
+ * folder is there. */
+eg_status eg_federation_open_hidden(eg_federation *f);
+
 /* Whether an answer may count; else one sentence that says why not. It must have what is asked
  * for and nothing that no part knows, all of it finite; as many samples as there can be, a
  * whole number; a change of the model no longer than server.max_change allows; statistics that
@@ -96,6 +102,10 @@ eg_status eg_federation_share(eg_federation *f, const eg_job *job, eg_share_take
  * tensors, which nobody should send, are made zero. */
 eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client,
                                eg_bundle *up);
+
+/* The same of a mean that nobody can judge by its summands. */
+eg_status eg_federation_check_model(const eg_federation *f, const float *param,
+                                    const float *state);
 
 /* The mean of a round's uploads, into next_param and next_state: by server.mean, with weights
  * and the parts' factors, in client order. */
@@ -148,9 +158,14 @@ eg_status eg_federation_model_of(eg_federation *f, int64_t client, eg_bundle **o
  * simulation its records are within reach; *own must outlive what points into it: free it with
  * eg_records_free. */
 eg_status eg_federation_own(const eg_federation *f, int64_t client, eg_records **own,
-                            eg_point *out);
+                            eg_weights *out);
 
 /* What the run took so far; into a checkpoint and back; and the end event that says so. */
+/* stand.c. Tells the transport how the run stands, and shows it the model if somebody wants it;
+ * saves the model of now, of which the parts' answers know this. free() *path. */
+eg_status eg_federation_stand(eg_federation *f);
+eg_status eg_federation_save_model(eg_federation *f, const eg_bundle *known, char **path);
+
 eg_spent eg_federation_spent(const eg_federation *f);
 eg_status eg_federation_save_spent(const eg_federation *f, eg_bundle *to);
 void eg_federation_load_spent(eg_federation *f, const eg_bundle *from);

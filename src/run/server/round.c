@@ -1,35 +1,13 @@
 /* round.c - one round: exchange after exchange, each with all clients that take part.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "run/server/federation.h"
+#include "run/server/round.h"
 
-#include "method/bundle_mean.h"
 #include "run/client/outputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Who has turns in an exchange. */
-typedef struct round_who {
-    int64_t n;
-    const int32_t *clients; /* [n], ascending */
-    uint8_t *met;           /* [n, n_classes], or one row for all; NULL: all classes count */
-    size_t met_step;        /* from one client's row to the next */
-} round_who;
-
-typedef struct round_state {
-    eg_federation *f;
-    size_t exchange;      /* its place in the agreement */
-    round_who chosen;     /* those of the round, */
-    round_who all;        /* and with those who would be if they had data; n 0: not asked yet */
-    int32_t *list;        /* the clients of the latter */
-    const round_who *now; /* of these two, those of the exchange */
-    eg_bundle *down;      /* what all are sent */
-    int64_t good;         /* uploads that count */
-    eg_bundle_mean answers; /* of an exchange whose answers count by their mean alone */
-    double samples, loss, bytes_up, bytes_down;
-} round_state;
 
 void eg_federation_moment(const eg_federation *f, eg_moment m)
 {
@@ -48,7 +26,7 @@ static bool round_syncs(const eg_federation *f, int64_t round)
 }
 
 /* What all clients are sent: the global model, and what parts add. */
-static eg_status round_send(round_state *r)
+eg_status eg_round_send(eg_round *r)
 {
     eg_federation *f = r->f;
     eg_bundle_free(r->down);
@@ -60,7 +38,7 @@ static eg_status round_send(round_state *r)
 
 /* What client i alone is sent, if there is anything: the server's model of it, and what parts
  * add. */
-static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
+static eg_status round_send_one(eg_round *r, int64_t i, eg_bundle **own)
 {
     eg_federation *f = r->f;
     int64_t client = r->now->clients[i];
@@ -80,9 +58,9 @@ static eg_status round_send_one(round_state *r, int64_t i, eg_bundle **own)
 }
 
 /* What only the server knows of client i's turn. */
-static eg_status round_tell(void *context, int64_t i, eg_turn *out, eg_bundle **own)
+eg_status eg_round_tell(void *context, int64_t i, eg_turn *out, eg_bundle **own)
 {
-    round_state *r = context;
+    eg_round *r = context;
     eg_federation *f = r->f;
     int64_t id = r->now->clients[i], round = eg_cursor_round(f->cursor);
     eg_view view;
@@ -114,7 +92,7 @@ static eg_status round_tell(void *context, int64_t i, eg_turn *out, eg_bundle **
 }
 
 /* The classes that count in a client's loss, beside those it has this round. */
-static eg_status round_meet(const eg_federation *f, round_who *w)
+static eg_status round_meet(const eg_federation *f, eg_round_who *w)
 {
     const eg_scenario *s = f->feed.scenario;
     size_t classes = (size_t)eg_scenario_n_classes(s);
@@ -131,7 +109,7 @@ static eg_status round_meet(const eg_federation *f, round_who *w)
 }
 
 /* What training brought: an accepted upload joins the mean. */
-static eg_status round_count(round_state *r, int64_t client, const eg_bundle *up)
+static eg_status round_count(eg_round *r, int64_t client, const eg_bundle *up)
 {
     eg_federation *f = r->f;
     bool alike = f->agreed.all.plain_mean || f->e->server.weights != 0;
@@ -145,13 +123,13 @@ static eg_status round_count(round_state *r, int64_t client, const eg_bundle *up
                                   : eg_federation_mean_add(f, client, up, alike ? 1 : samples);
 }
 
-static eg_status round_leave_out(round_state *r, int64_t client)
+eg_status eg_round_leave_out(eg_round *r, int64_t client)
 {
     return eg_run_write_left_out(r->f->folder, r->f->server.round + 1, client, eg_error());
 }
 
 /* An answer that is accepted counts; another is left out, with a line. */
-static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
+static eg_status round_collect(eg_round *r, int64_t client, eg_bundle *up)
 {
     eg_federation *f = r->f;
     bool trains = r->exchange == EG_TRAINING;
@@ -159,10 +137,10 @@ static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
     if (!trains || round_syncs(f, f->server.round + 1))
         r->bytes_up += (double)eg_bundle_bytes(up);
     if (eg_federation_accept(f, r->exchange, client, up) != EG_OK)
-        return round_leave_out(r, client);
+        return eg_round_leave_out(r, client);
     if (f->agreed.exchanges[r->exchange].is.sum) {
         eg_status s = eg_bundle_mean_add(&r->answers, up);
-        return s == EG_ESHAPE ? round_leave_out(r, client) : s;
+        return s == EG_ESHAPE ? eg_round_leave_out(r, client) : s;
     }
     if (trains)
         EG_TRY(round_count(r, client, up));
@@ -170,7 +148,7 @@ static eg_status round_collect(round_state *r, int64_t client, eg_bundle *up)
 }
 
 /* What counts by its mean alone is collected once, as if it were the server's own answer. */
-static eg_status round_collect_mean(round_state *r)
+static eg_status round_collect_mean(eg_round *r)
 {
     eg_bundle *mean;
     EG_TRY(eg_bundle_new(&mean));
@@ -181,7 +159,7 @@ static eg_status round_collect_mean(round_state *r)
     return s;
 }
 
-static void round_spend(eg_federation *f, bool trains, const eg_reply *reply)
+void eg_round_spend(eg_federation *f, bool trains, const eg_reply *reply)
 {
     *(trains ? &f->now.train : &f->now.phase) += reply->seconds;
     f->now.flops_clients += reply->flops;
@@ -189,7 +167,7 @@ static void round_spend(eg_federation *f, bool trains, const eg_reply *reply)
         f->now.part[i] += reply->part_seconds[i];
 }
 
-static eg_status round_note(const round_state *r, int64_t client, const eg_reply *reply)
+eg_status eg_round_note(const eg_round *r, int64_t client, const eg_reply *reply)
 {
     for (size_t i = 0; i < reply->n_notes; i++)
         EG_TRY(eg_run_write_note(r->f->folder, r->f->server.round + 1, client,
@@ -199,18 +177,18 @@ static eg_status round_note(const round_state *r, int64_t client, const eg_reply
 
 /* What a client's reply comes to: its receipt is entered whatever becomes of the answer. An
  * impossible receipt discards the whole reply. */
-static eg_status round_hear(round_state *r, int64_t client, const eg_reply *reply)
+static eg_status round_hear(eg_round *r, int64_t client, const eg_reply *reply)
 {
     eg_status s = eg_ledger_enter(r->f->ledger, client, &reply->kept);
     if (s == EG_EINVAL)
-        return round_leave_out(r, client);
+        return eg_round_leave_out(r, client);
     EG_TRY(s);
-    EG_TRY(round_note(r, client, reply));
+    EG_TRY(eg_round_note(r, client, reply));
     return round_collect(r, client, reply->up);
 }
 
 /* Takes client i's reply, if it has one. */
-static eg_status round_take(round_state *r, int64_t i)
+static eg_status round_take(eg_round *r, int64_t i)
 {
     eg_federation *f = r->f;
     int64_t client = r->now->clients[i];
@@ -227,22 +205,24 @@ static eg_status round_take(round_state *r, int64_t i)
             EG_TRY(eg_alloc((size_t)r->chosen.n, sizeof *f->lost, &f->lost));
         if (trains)
             f->lost[i] = true;
-        return round_leave_out(r, client);
+        return eg_round_leave_out(r, client);
     }
     s = round_hear(r, client, &reply);
-    round_spend(f, trains, &reply);
+    eg_round_spend(f, trains, &reply);
     eg_reply_fini(&reply);
     return s;
 }
 
 /* Sends, has every client take its turn, and collects the answers in client order. */
-static eg_status round_exchange(round_state *r, size_t x)
+static eg_status round_exchange(eg_round *r, size_t x)
 {
     eg_federation *f = r->f;
     const int64_t n = r->now->n;
     r->exchange = x;
-    EG_TRY(round_send(r));
-    eg_job job = {.n = n, .down = r->down, .tell = round_tell, .context = r};
+    if (f->agreed.hides)
+        return eg_round_hidden(r);
+    EG_TRY(eg_round_send(r));
+    eg_job job = {.n = n, .down = r->down, .tell = eg_round_tell, .context = r};
     EG_TRY(f->transport->begin(f->carrier, &job));
     eg_moment at = {.at = EG_AT_CLIENTS, .what = f->agreed.exchanges[x].is.name, .of = n};
     eg_status s = EG_OK;
@@ -277,7 +257,8 @@ static eg_status round_aggregate(eg_federation *f, bool *done)
     eg_federation_moment(f, (eg_moment){.at = EG_AT_SERVER, .what = ""});
     if (f->agreed.all.personal)
         return EG_OK;
-    EG_TRY(eg_federation_mean_get(f));
+    if (!f->agreed.hides) /* else the sum is there already */
+        EG_TRY(eg_federation_mean_get(f));
     if (f->optimizer)
         eg_server_optimizer_step(f->optimizer, f->param, f->next_param, f->next_param);
     EG_TRY(eg_chain_refine(&f->chain, &f->server, f->next_param, f->next_state));
@@ -291,13 +272,22 @@ static eg_status round_aggregate(eg_federation *f, bool *done)
     return EG_OK;
 }
 
-static eg_status round_train(round_state *r)
+/* What is told with noise may not depend on how many there are. */
+static bool round_is_enough(const eg_round *r)
+{
+    const eg_experiment *e = r->f->e;
+    return !*r->abandoned && (e->dp.sigma > 0 || r->good >= e->server.min_clients);
+}
+
+static eg_status round_train(eg_round *r)
 {
     eg_federation *f = r->f;
     eg_federation_mean_begin(f);
     EG_TRY(round_meet(f, &r->chosen));
     EG_TRY(round_exchange(r, EG_TRAINING));
-    if (r->good < f->e->server.min_clients)
+    if (*r->abandoned)
+        return eg_run_write_skipped(f->folder, f->server.round + 1, r->abandoned);
+    if (!round_is_enough(r))
         return eg_run_write_skipped(f->folder, f->server.round + 1, "too few uploads are good");
     bool done;
     EG_TRY(round_aggregate(f, &done));
@@ -305,7 +295,7 @@ static eg_status round_train(round_state *r)
 }
 
 /* Those of the round and all who would be among them if they had data, in client order. */
-static eg_status round_gather(round_state *r)
+static eg_status round_gather(eg_round *r)
 {
     eg_federation *f = r->f;
     int64_t n = eg_scenario_n_clients(f->feed.scenario), k = 0;
@@ -324,10 +314,10 @@ static eg_status round_gather(round_state *r)
 }
 
 /* The exchanges that parts added, at the new model. */
-static eg_status round_further(round_state *r)
+static eg_status round_further(eg_round *r)
 {
     eg_federation *f = r->f;
-    if (r->good < f->e->server.min_clients || !round_syncs(f, f->server.round + 1))
+    if (!round_is_enough(r) || !round_syncs(f, f->server.round + 1))
         return EG_OK;
     for (size_t x = EG_TRAINING + 1; x < f->agreed.n_exchanges; x++) {
         if (!eg_chain_wants(&f->chain, &f->server, x))
@@ -342,7 +332,7 @@ static eg_status round_further(round_state *r)
 }
 
 /* Those of the clients whom the transport lost, into list [n]; returns how many. */
-static size_t round_lost(const round_state *r, int64_t *list)
+static size_t round_lost(const eg_round *r, int64_t *list)
 {
     size_t n = 0;
     for (int64_t i = 0; r->f->lost && i < r->chosen.n; i++)
@@ -351,7 +341,7 @@ static size_t round_lost(const round_state *r, int64_t *list)
     return n;
 }
 
-static eg_status round_log(const round_state *r, int64_t number, double seconds)
+static eg_status round_log(const eg_round *r, int64_t number, double seconds)
 {
     int64_t *clients; /* [2, n]: all, and those lost */
     EG_TRY(eg_alloc(2 * (size_t)r->chosen.n, sizeof *clients, &clients));
@@ -377,7 +367,7 @@ static eg_status round_log(const round_state *r, int64_t number, double seconds)
 eg_status eg_federation_round(eg_federation *f)
 {
     int64_t number = eg_cursor_round(f->cursor) + 1;
-    round_state r = {.f = f};
+    eg_round r = {.f = f};
     double start = eg_seconds();
     f->server.round = number - 1;
     free(f->lost);
@@ -387,14 +377,15 @@ eg_status eg_federation_round(eg_federation *f)
     f->round_loss = NAN;
     if (!eg_chain_wants(&f->chain, &f->server, EG_TRAINING))
         return EG_OK;
-    if (r.chosen.n == 0)
+    if (r.chosen.n == 0 && !(f->e->dp.sigma > 0)) /* noise says nothing of how many there are */
         return eg_run_write_skipped(f->folder, number, "no client has data");
     eg_status s = round_train(&r);
     if (s == EG_OK)
         s = round_further(&r);
     f->bytes_up += r.bytes_up;
     f->bytes_down += r.bytes_down;
-    f->round_loss = r.samples > 0 ? r.loss / r.samples : NAN;
+    if (!f->agreed.hides)
+        f->round_loss = r.samples > 0 ? r.loss / r.samples : NAN;
     if (s == EG_OK)
         s = round_log(&r, number, eg_seconds() - start);
     eg_bundle_free(r.down);

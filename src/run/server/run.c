@@ -7,6 +7,8 @@
 #include "io/json.h"
 #include "run/experiment/feed.h"
 #include "run/pretrain/encoder.h"
+#include "run/privacy/members.h"
+#include "run/server/privacy.h"
 
 #include <engram/gallery.h>
 
@@ -35,7 +37,10 @@ static eg_status run_start_model(eg_federation *f, const eg_run_how *how)
                                   .say = how->say,
                                   .context = how->context};
     eg_pretrained encoder;
-    EG_TRY(eg_start_fill(&e->start, f->net, f->seed, f->param, f->state));
+    char left[EG_LEFT_SIZE];
+    EG_TRY(eg_start_fill(&e->start, f->net, f->seed, f->param, f->state, left));
+    if (*left && how->say)
+        how->say(how->context, left);
     if (!eg_experiment_pretrains(e))
         return EG_OK;
     eg_net_spec spec = eg_feed_net(e, &f->feed);
@@ -67,6 +72,7 @@ static eg_status run_open_model(eg_federation *f)
                             .param = f->param,
                             .state = f->state,
                             .keeps_statistics = f->e->server.bn == 1,
+                            .hides = f->agreed.hides,
                             .run = f};
     return EG_OK;
 }
@@ -84,18 +90,28 @@ static eg_status run_check_apart(const eg_federation *f)
             EG_ENOTSUP,
             "with this method every client has a model of its own, which stays on its "
             "device: a server cannot test it");
+    if (f->agreed.hides && f->how->listen && f->how->listen->own_data &&
+        f->e->secure.samples == 0 && f->e->server.weights == 0)
+        return eg_fail(EG_EINVAL,
+                       "devices with data of their own must know for how many samples "
+                       "one counts at most: set secure.samples");
     if (f->e->eval.local)
         return eg_fail(EG_ENOTSUP, "eval.local tests what clients keep, which stays on their "
                                    "devices: a server cannot do it");
     return EG_OK;
 }
 
-/* Processes before threads: the transport first, then the workers. */
-static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
+static int run_threads(const eg_run_how *how)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int want = how->workers > 0 ? how->workers : cores > 0 && !how->cluster ? (int)cores : 1;
-    want = want > EG_MAX_THREADS ? EG_MAX_THREADS : want;
+    return want > EG_MAX_THREADS ? EG_MAX_THREADS : want;
+}
+
+/* Processes before threads: the transport first, then the workers. */
+static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
+{
+    int want = run_threads(how);
     const char *usual = how->listen ? "https" : how->cluster ? "mpi" : "threads";
     const eg_transport *t = eg_transport_find(how->transport ? how->transport : usual);
     if (!t)
@@ -178,13 +194,21 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
 {
     f->e = e, f->how = how, f->seed = how->seed;
     f->accuracy = f->validation = f->patience.best = -1;
-    EG_TRY(eg_experiment_equip(e, how->seed, how->data_dir, &f->feed, &f->agreed, &f->net));
+    const eg_origin from = {
+        .dir = how->data_dir, .seed = how->seed, .show = how->loading, .context = how->context};
+    EG_TRY(eg_experiment_equip(e, &from, &f->feed, &f->agreed, &f->net));
     eg_fingerprint_take(&f->feed, &f->print);
     EG_TRY(run_open_model(f));
     EG_TRY(run_check_batches(f));
     /* A run that goes on has its model, unless it had not begun, but for what is frozen. */
     if (!how->resume || eg_net_is_frozen(f->net))
         EG_TRY(run_start_model(f, how));
+    const eg_features_how encode = {.threads = run_threads(how),
+                                    .value = f->param,
+                                    .state = f->state,
+                                    .say = how->say,
+                                    .context = how->context};
+    EG_TRY(eg_feed_encode(e, &f->agreed, &encode, &f->feed, f->net));
     EG_TRY(run_open_clients(f, how));
     EG_TRY(eg_chain_open(&f->chain, &e->parts, &f->agreed, true));
     return eg_cursor_new(f->feed.scenario, &f->cursor);
@@ -206,6 +230,8 @@ static void run_close(eg_federation *f)
     eg_cursor_free(f->cursor);
     eg_server_optimizer_free(f->optimizer);
     eg_federation_mean_close(f);
+    eg_privacy_close(f->privacy);
+    eg_members_free(f->members);
     eg_net_free(f->net);
     eg_feed_close(&f->feed);
     for (size_t i = 0; i < f->n_vectors; i++)
@@ -261,7 +287,7 @@ static eg_status run_hash(eg_federation *f, const eg_gallery *g, const eg_bundle
     for (int64_t c = 0; f->agreed.all.personal && c < eg_scenario_n_clients(f->feed.scenario);
          c++) {
         eg_records *own = NULL;
-        eg_point model;
+        eg_weights model;
         eg_status s = eg_federation_own(f, c, &own, &model);
         if (s == EG_OK)
             run_hash_model(&h, p, model.param, model.state);
@@ -308,6 +334,35 @@ static bool run_draws(const eg_federation *f, int64_t round)
     return every >= 0 && (ends || (every > 0 && (round + 1) % every == 0));
 }
 
+static double run_epsilon(const eg_federation *f)
+{
+    double spent = f->privacy ? eg_privacy_epsilon(f->privacy) : 0;
+    return f->e->dp.noise == 1 ? -spent : spent;
+}
+
+/* Whether one round more would spend more privacy than there is. */
+static bool run_is_spent(const eg_federation *f)
+{
+    double most = f->e->dp.epsilon;
+    return f->privacy && most > 0 &&
+           eg_privacy_epsilon_next(f->privacy, f->agreed.n_exchanges) > most;
+}
+
+/* The run ends as it would after its last round, and says so. */
+static eg_status run_end_spent(eg_federation *f, int64_t round)
+{
+    char why[200];
+    snprintf(
+        why, sizeof why,
+        "the run ends: epsilon is %.4g, and another round would bring it past dp.epsilon %g",
+        eg_privacy_epsilon(f->privacy), f->e->dp.epsilon);
+    EG_TRY(eg_run_write_skipped(f->folder, round + 1, why));
+    return round > 0 && !run_plots(f, round - 1) &&
+                   !eg_scenario_task_ends(f->feed.scenario, round - 1)
+               ? eg_federation_evaluate(f, round, false, true)
+               : EG_OK;
+}
+
 static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopped)
 {
     int64_t n_rounds = eg_scenario_n_rounds(f->feed.scenario);
@@ -315,10 +370,15 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
     for (int64_t r = eg_cursor_round(f->cursor);
          r < n_rounds && !*stopped && !f->patience.stops; r++) {
         bool tested, go = true;
+        EG_TRY(eg_federation_stand(f));
         if (f->transport->wait)
             EG_TRY(f->transport->wait(f->carrier, &go));
         if (!go) {
             *stopped = true;
+            return eg_federation_checkpoint(f);
+        }
+        if (run_is_spent(f)) {
+            EG_TRY(run_end_spent(f, r));
             return eg_federation_checkpoint(f);
         }
         EG_TRY(eg_federation_round(f));
@@ -331,6 +391,7 @@ static eg_status run_rounds(eg_federation *f, const eg_run_how *how, bool *stopp
                          .n_rounds = n_rounds,
                          .loss = f->round_loss,
                          .accuracy = f->accuracy,
+                         .epsilon = run_epsilon(f),
                          .seconds = eg_federation_spent(f).seconds,
                          .evaluated = tested};
         bool last = r + 1 == n_rounds || f->patience.stops;
@@ -361,11 +422,8 @@ static eg_status run_exhibit(eg_federation *f, eg_gallery *g)
 
 static eg_status run_save(eg_federation *f, const eg_bundle *known)
 {
-    char *path;
-    if (f->agreed.all.personal)
-        return EG_OK;
-    EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, &path));
-    eg_status s = eg_saved_write(f->e, f->net, f->seed, path, f->param, f->state, known);
+    char *path = NULL;
+    eg_status s = f->agreed.all.personal ? EG_OK : eg_federation_save_model(f, known, &path);
     free(path);
     return s;
 }
@@ -423,6 +481,8 @@ static eg_status run_write_start(eg_federation *f)
                           .isa = f->print.isa,
                           .labels = f->print.labels,
                           .pixels = f->print.pixels,
+                          .names = eg_feed_names(&f->feed),
+                          .n_names = (size_t)eg_scenario_n_classes(s),
                           .config_sha256 = e->sha256,
                           .encoder_sha256 = *f->encoder_sha256 ? f->encoder_sha256 : NULL,
                           .learned = learned});
@@ -484,6 +544,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
         return EG_OK;
     EG_TRY(run_open_folder(f, how));
     EG_TRY(eg_federation_mean_open(f));
+    EG_TRY(eg_federation_open_hidden(f));
     EG_TRY(eg_ledger_records(f->ledger, EG_SERVER, &f->records));
     if (how->resume)
         EG_TRY(eg_federation_resume(f, how->force));
@@ -499,6 +560,7 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
     if (*stopped)
         return EG_OK;
     EG_TRY(run_finish(f));
+    EG_TRY(eg_federation_stand(f));
     if (f->transport->finish)
         f->transport->finish(f->carrier);
     return EG_OK;

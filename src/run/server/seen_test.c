@@ -16,7 +16,7 @@
     "train: {epochs: 3, batch: 10}\n"                                                          \
     "runs: [{label: a, method: fedavg}]\n"
 
-/* Three tasks of two classes each, of 20 test images a class. */
+/* Three tasks of two classes each, of 20 test images per class. */
 #define APART TEXT("kind: class-incremental, clients: 2, tasks: 3, partition: iid")
 /* Two tasks; in each of them the three clients draw two of the six classes. */
 #define SHARED                                                                                 \

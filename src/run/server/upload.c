@@ -26,6 +26,8 @@ static eg_status upload_check_entries(const eg_federation *f, size_t exchange,
     EG_TRY(eg_bundle_check(up, up));
     for (size_t i = 0; i < eg_bundle_n(up); i++) {
         eg_bundle_at(up, i, &e);
+        if (!e.is_scalar && !e.values)
+            return eg_fail(EG_EINVAL, "tensor '%s' is not of floats", e.name);
         if (!(exchange == EG_TRAINING && upload_is_of_core(e.name)) &&
             !eg_parts_own(&f->e->parts, e.name))
             return eg_fail(EG_EINVAL, "%s '%s' is nobody's", e.is_scalar ? "scalar" : "tensor",
@@ -58,14 +60,14 @@ static eg_status upload_check_samples(const eg_federation *f, int64_t client,
 
 /* A tensor as long as the model has a value for every weight. The gaps between the network's
  * tensors are nobody's: what a client put there must reach no sum and no judgement. */
-static void upload_clear_gaps(const eg_federation *f, const eg_bundle *up)
+static void upload_clear_gaps(const eg_federation *f, eg_bundle *up)
 {
     eg_bundle_entry e;
     for (size_t i = 0; i < eg_bundle_n(up); i++) {
         eg_bundle_at(up, i, &e);
         bool state = strcmp(e.name, "state") == 0;
-        if (!e.is_scalar && e.n == (state ? f->server.n_state : f->server.n_params))
-            eg_params_clear_gaps(eg_net_params(f->net), !state, (float *)(uintptr_t)e.values);
+        if (e.values && e.n == (state ? f->server.n_state : f->server.n_params))
+            eg_params_clear_gaps(eg_net_params(f->net), !state, eg_bundle_values(up, e.name));
     }
 }
 
@@ -146,6 +148,13 @@ static eg_status upload_check_model(const eg_federation *f, const eg_bundle *up)
         return EG_OK;
     EG_TRY(eg_bundle_need(up, "state", f->server.n_state, &state));
     return upload_check_state(f, state);
+}
+
+eg_status eg_federation_check_model(const eg_federation *f, const float *param,
+                                    const float *state)
+{
+    EG_TRY(upload_check_change(f, param));
+    return f->server.n_state && f->e->server.bn == 0 ? upload_check_state(f, state) : EG_OK;
 }
 
 eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client, eg_bundle *up)

@@ -1,4 +1,4 @@
-/* cluster.h - ranks as those see them who send and receive: frames, in order, whole.
+/* cluster.h - ranks, as senders and receivers see them: whole frames, in order.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A frame is a kind and any number of bytes. It goes as pieces that MPI can count; frames of

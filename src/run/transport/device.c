@@ -6,20 +6,11 @@
 #include "io/disk.h"
 #include "io/file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-eg_status eg_home_draw(void *out, size_t n)
-{
-    return getrandom(out, n, 0) == (ssize_t)n
-               ? EG_OK
-               : eg_fail(EG_EIO, "the system gives no random numbers: %s", strerror(errno));
-}
 
 /* The file with the version at which a device that had lost its disk began anew. */
 static void home_base_path(const eg_home *h, char out[EG_HOME_PATH + 64])
@@ -64,9 +55,8 @@ static eg_status home_find_word(eg_home *h)
         return home_read_base(h);
     }
     h->fresh = true;
-    EG_TRY(eg_home_draw(drawn, sizeof drawn));
-    for (size_t i = 0; i < sizeof drawn; i++)
-        snprintf(h->word + 2 * i, 3, "%02x", drawn[i]);
+    eg_random(drawn, sizeof drawn);
+    eg_hex_print(drawn, sizeof drawn, h->word);
     return eg_file_write(path, &(eg_bytes){h->word, strlen(h->word)}, 1);
 }
 
@@ -116,8 +106,7 @@ void eg_home_globalise(const eg_home *h, const eg_receipt *told, eg_receipt *kep
 }
 
 struct eg_pulse {
-    eg_http_client *server;
-    int64_t client, session;
+    eg_line server;
     double every; /* seconds */
     pthread_t thread;
     bool runs;
@@ -131,12 +120,10 @@ struct eg_pulse {
 /* One word. Work that nobody wants any more is done all the same, so the answer is not read. */
 static void pulse_beat(eg_pulse *p, int64_t number)
 {
-    char path[128];
     eg_http_reply reply;
-    snprintf(path, sizeof path, EG_HTTPS_ROOT "/alive?client=%lld&session=%lld&number=%lld",
-             (long long)p->client, (long long)p->session, (long long)number);
-    const eg_http_call call = {.method = "POST", .path = path, .max = 4096};
-    if (eg_http_client_call(p->server, &call, &reply) == EG_OK)
+    const eg_line_call call = {
+        .method = "POST", .what = "alive", .number = number, .max = 4096};
+    if (eg_line_ask(&p->server, &call, &reply) == EG_OK)
         free(reply.bytes);
 }
 
@@ -157,18 +144,16 @@ static void *pulse_live(void *self)
     return NULL;
 }
 
-eg_status eg_pulse_new(eg_http_client *take, int64_t client, int64_t session, double every,
-                       eg_pulse **out)
+eg_status eg_pulse_new(eg_line *take, double every, eg_pulse **out)
 {
     eg_pulse *p;
     *out = NULL;
     eg_status s = eg_alloc(1, sizeof *p, &p);
     if (s != EG_OK) {
-        eg_http_client_free(take);
+        eg_line_close(take);
         return s;
     }
-    p->server = take, p->client = client, p->session = session, p->every = every,
-    p->number = -1;
+    p->server = *take, p->every = every, p->number = -1;
     pthread_mutex_init(&p->lock, NULL);
     eg_cond_init(&p->ends_now);
     p->runs = pthread_create(&p->thread, NULL, pulse_live, p) == 0;
@@ -197,7 +182,7 @@ void eg_pulse_free(eg_pulse *p)
     pthread_mutex_unlock(&p->lock);
     if (p->runs)
         pthread_join(p->thread, NULL);
-    eg_http_client_free(p->server);
+    eg_line_close(&p->server);
     pthread_cond_destroy(&p->ends_now);
     pthread_mutex_destroy(&p->lock);
     free(p);

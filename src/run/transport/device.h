@@ -4,8 +4,12 @@
 #ifndef EG_DEVICE_H
 #define EG_DEVICE_H
 
-#include "io/http_client.h"
 #include "run/transport/https.h"
+#include "run/transport/line.h"
+
+#include "run/experiment/feed.h"
+
+#include <engram/join.h>
 
 enum { EG_HOME_PATH = 1024 };
 
@@ -29,14 +33,42 @@ void eg_home_close(eg_home *h);
 eg_status eg_home_localise(eg_home *h, eg_turn *turn, bool *lost);
 void eg_home_globalise(const eg_home *h, const eg_receipt *told, eg_receipt *kept);
 
-/* Random bytes of the system. */
-eg_status eg_home_draw(void *out, size_t n);
+/* What a device computes with: its data, the scenario with them in it, the network, a worker.
+ * It stays where it is, since its members point at each other. */
+typedef struct eg_rig {
+    eg_feed feed;
+    eg_agreement agreed;
+    eg_net *net;
+    eg_worker worker;
+    bool open; /* the worker is */
+} eg_rig;
+eg_status eg_rig_new(const eg_experiment *e, const eg_origin *from, const char *store,
+                     eg_rig **out);
+void eg_rig_free(eg_rig *r); /* NULL is fine */
+int64_t eg_rig_n_samples(const eg_rig *r);
+
+/* A number that is another once a file or folder of data has grown or changed; false: it is
+ * being changed at the moment, or is not there. And one of the file `task` in a folder; 0:
+ * there is none. */
+bool eg_data_stamp(const char *path, uint64_t *out);
+uint64_t eg_data_task(const char *path);
+
+/* pushed.c: the samples that a program brings, as data set `pushed` with option `slot`. */
+typedef struct eg_pushed eg_pushed;
+eg_status eg_pushed_new(const eg_join_shape *shape, eg_pushed **out);
+void eg_pushed_free(eg_pushed *p); /* NULL is fine */
+eg_status eg_pushed_add(eg_pushed *p, const float *x, const int32_t *y, int64_t n);
+int64_t eg_pushed_n(const eg_pushed *p);
+int eg_pushed_slot(const eg_pushed *p);
+
+/* Enrols: shows the code, and brings the public half of the key, which is made if its file is
+ * not there. *client: which it is. */
+eg_status eg_enrol(const eg_join_how *how, int64_t *client);
 
 /* A thread that tells a server, while a device works, that it is still there: one word every so
  * many seconds, by a connection of its own, which is taken over even on failure. */
 typedef struct eg_pulse eg_pulse;
-eg_status eg_pulse_new(eg_http_client *take, int64_t client, int64_t session, double every,
-                       eg_pulse **out);
+eg_status eg_pulse_new(eg_line *take, double every, eg_pulse **out);
 void eg_pulse_free(eg_pulse *p); /* NULL is fine */
 
 /* The turn that is worked on; -1: none, and nothing is said. */

@@ -156,7 +156,7 @@ eg_status eg_hello_compare(const eg_hello *server, const eg_hello *device, bool 
     EG_TRY(hello_compare_network(server, device));
     if (!mixed && hello_alike(server, "the server", device, "it", HELLO_PROGRAM) != EG_OK) {
         snprintf(why, sizeof why, "%s", eg_error());
-        return eg_fail(EG_EINVAL, "%s; a server with --mixed takes it all the same", why);
+        return eg_fail(EG_EINVAL, "%s; a server with --mixed takes it", why);
     }
     return hello_alike(server, "the server", device, "it", device->own_data ? 0 : HELLO_DATA);
 }

@@ -10,6 +10,8 @@
 #include "io/json.h"
 #include "run/transport/transport.h"
 
+#define EG_HTTPS_ROOT "/engram/1" /* below which all of it stands */
+
 enum { EG_PROTOCOL = 1, EG_HELLO_TEXT = 80 };
 
 typedef struct eg_hello {

@@ -11,6 +11,8 @@
  */
 #include "run/transport/https.h"
 
+#include "io/file.h"
+
 #include <engram/remote.h>
 
 #include <stdarg.h>
@@ -27,6 +29,7 @@ enum {
     HTTPS_REPORT = 5,   /* and between two reports */
 };
 
+#define HTTPS_MODEL ((size_t)1 << 36) /* bytes */
 #define HTTPS_COUNT 0.1 /* seconds between two counts of the devices that are there */
 
 double eg_https_patience(const eg_https *h)
@@ -79,9 +82,10 @@ void eg_https_audit(eg_https *h, const char *event, int64_t client, const char *
 {
     char *text, reason[1024];
     size_t n;
+    snprintf(reason, sizeof reason, "%s", why ? why : ""); /* it may be the error text */
+    eg_https_news(h, event, client, reason);
     if (!h->audit)
         return;
-    snprintf(reason, sizeof reason, "%s", why ? why : ""); /* it may be the error text */
     eg_json *line = eg_json_object();
     if (line && https_fill_audit(line, event, client, where, reason) == EG_OK &&
         eg_json_print(line, 0, &text, &n) == EG_OK) {
@@ -104,12 +108,28 @@ static bool https_tell_watcher(eg_https *h, const eg_fleet_event *e)
     return on;
 }
 
+/* Under the lock, which is let go meanwhile: reads keys and certificate again if that is asked
+ * for. */
+static void https_renew(eg_https *h)
+{
+    if (!h->how.reload || !h->how.reload(h->how.context))
+        return;
+    pthread_mutex_unlock(&h->lock);
+    eg_status s = eg_https_reload(h);
+    pthread_mutex_lock(&h->lock);
+    if (s == EG_OK)
+        eg_https_say(h, "keys and certificate were read again");
+    else
+        eg_https_say(h, "keys and certificate stay as they were: %s", eg_error());
+}
+
 /* Under the lock: waits until something has changed, for a moment at most, and shows what there
  * is to be said. */
 static void https_nap(eg_https *h)
 {
     char text[EG_HTTPS_TEXT];
     eg_cond_wait(&h->changed, &h->lock, 0.2);
+    https_renew(h);
     if (h->audit)
         fflush(h->audit);
     while (h->n_said > 0) {
@@ -119,12 +139,15 @@ static void https_nap(eg_https *h)
     }
 }
 
-/* How many must be there: at first, and from then on. */
+/* Under the lock: how many must be there: at first all of whom somebody knows, and from then
+ * on. */
 static int64_t https_wanted(const eg_https *h)
 {
-    int64_t least = h->how.at_least;
+    int64_t least = h->how.at_least, known = 0;
+    for (int64_t i = 0; i < h->n_devices; i++)
+        known += *h->keys[i] && eg_key_kind_of(h->keys[i]) != EG_KEY_REVOKED;
     if (least <= 0)
-        least = h->begun ? h->site.e->server.min_clients : h->n_devices;
+        least = h->begun ? h->site.e->server.min_clients : known > 0 ? known : 1;
     return least < h->n_devices ? least : h->n_devices;
 }
 
@@ -163,6 +186,8 @@ static eg_status https_is_short(eg_https *h, bool *out)
         return EG_OK;
     }
     h->alone = h->alone > 0 ? h->alone : now;
+    if (h->stops)
+        return eg_fail(EG_EIO, "stopped by the operator");
     if (h->how.give_up > 0 && e.seconds > h->how.give_up)
         return eg_fail(EG_EIO, "gave up: %lld of %lld devices were there for %.0f seconds",
                        (long long)there, (long long)wanted, e.seconds);
@@ -193,10 +218,10 @@ static eg_status https_wait(void *self, bool *go)
 {
     eg_https *h = self;
     eg_status s = https_await(h);
-    *go = s == EG_OK;
-    if (!*go && !h->begun)
+    *go = s == EG_OK && !h->stops;
+    if (s != EG_OK && !h->begun)
         return s;
-    if (!*go) {
+    if (s != EG_OK) {
         pthread_mutex_lock(&h->lock);
         https_tell_watcher(h, &(eg_fleet_event){.kind = EG_FLEET_SAYS, .text = eg_error()});
         pthread_mutex_unlock(&h->lock);
@@ -357,8 +382,14 @@ static eg_status https_hear(eg_https *h, int64_t i, bool *lost)
     while (!t->there && !*lost) {
         bool alone;
         EG_TRY(https_is_short(h, &alone));
-        if (t->there || (!alone && (*lost = https_is_lost(h, i))))
+        if (t->there)
             break;
+        if (!alone && https_is_lost(h, i)) {
+            h->counted = 0; /* several may have gone since the last count */
+            EG_TRY(https_is_short(h, &alone));
+            if ((*lost = !alone && https_is_lost(h, i)))
+                break;
+        }
         https_report_late(h);
         https_nap(h);
     }
@@ -374,6 +405,17 @@ static void https_drop(eg_https *h, int64_t i)
     eg_http_page_drop(t->ask);
     eg_chunk_free(t->body);
     *t = (eg_https_turn){0};
+}
+
+/* Under the lock: that a device is left out, which the error text says why. */
+static void https_note_lost(eg_https *h, int64_t client)
+{
+    eg_https_device *d = &h->devices[client];
+    snprintf(d->why, sizeof d->why, "%.250s", eg_error());
+    d->lost = true;
+    d->n_left_out++;
+    h->n_left_out++;
+    eg_https_audit(h, "left_out", client, NULL, eg_error());
 }
 
 /* Under the lock: the reply that was heard, as it is or out of its bytes. */
@@ -393,7 +435,7 @@ static eg_status https_reply(eg_https *h, int64_t i, eg_reply *out, bool *lost)
         eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
     }
     if (*lost)
-        eg_https_audit(h, "left_out", t->is.id, NULL, eg_error());
+        https_note_lost(h, t->is.id);
     t->there = true; /* what comes later is refused */
     *out = eg_board_take(&h->board, i);
     https_drop(h, i);
@@ -448,6 +490,7 @@ static void https_finish(void *self)
     double since = eg_seconds();
     pthread_mutex_lock(&h->lock);
     h->over = true;
+    eg_https_news(h, "over", -1, NULL);
     pthread_mutex_unlock(&h->lock);
     eg_http_server_wake(h->server, -1);
     pthread_mutex_lock(&h->lock);
@@ -456,11 +499,45 @@ static void https_finish(void *self)
     pthread_mutex_unlock(&h->lock);
 }
 
+static bool https_wants_model(void *self)
+{
+    eg_https *h = self;
+    pthread_mutex_lock(&h->lock);
+    bool wanted = h->model_wanted;
+    pthread_mutex_unlock(&h->lock);
+    return wanted;
+}
+
+static eg_status https_show_model(void *self, const char *path)
+{
+    eg_https *h = self;
+    unsigned char *bytes;
+    size_t n;
+    eg_http_page *page, *old;
+    EG_TRY(eg_file_read(path, HTTPS_MODEL, &bytes, &n));
+    EG_TRY(eg_http_page_new(bytes, n, &page));
+    pthread_mutex_lock(&h->lock);
+    old = h->model;
+    h->model = page;
+    pthread_mutex_unlock(&h->lock);
+    eg_http_page_drop(old);
+    eg_http_server_wake(h->server, -1);
+    return EG_OK;
+}
+
+static void https_stand(void *self, const eg_standing *s)
+{
+    eg_https_stand(self, s);
+}
+
 static void https_close(void *self)
 {
     eg_https *h = self;
     eg_https_reader_end(h);
     eg_http_server_free(h->server);
+    eg_http_server_free(h->desk);
+    eg_http_page_drop(h->desk_page);
+    eg_http_page_drop(h->model);
     if (h->audit)
         fclose(h->audit);
     eg_spool_free(h->spool);
@@ -479,6 +556,9 @@ const eg_transport eg_transport_https = {
     .open = eg_https_open,
     .meet = eg_https_meet,
     .wait = https_wait,
+    .stand = https_stand,
+    .wants_model = https_wants_model,
+    .show_model = https_show_model,
     .begin = https_begin,
     .take = https_take,
     .end = https_end,

@@ -2,14 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   GET  /run       what the run is: configuration, seed, what must be alike
- *   POST /hello     what the device has; 409 says why it may not join
  *   GET  /turn      waits for a turn; 204: there is none yet, 410: the run is over
+ *   GET  /model     the global model as it was after the last round, as a file
  *   GET  /download  what all clients of the exchange are sent; 409: it is over
  *   POST /alive     the device is still at work on its turn; 409: nobody wants it any more
  *   POST /reply     the answer to a turn; 409 likewise
  *
- * All with ?client=K and the client's key; the last four also with the session that the device
- * named in its hello, the last three with a number. Nothing of a request is used before its key
+ * All with ?client=K and the client's key or signature; all but the first also with the session
+ * that the device named in its hello, the last three with a number; https_admit.c has how a
+ * device gets there. Nothing of a request is used before its key
  * is known to be the client's, and no body is longer than its route's can be. Answers are taken
  * apart by a thread of their own, one after the other, while their requests wait.
  */
@@ -17,23 +18,11 @@
 
 #include <engram/remote.h>
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_HELLO = 8192 }; /* bytes of a hello */
-
-static void answer_say(eg_http_answer *out, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void answer_say(eg_http_answer *out, int code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    out->code = code;
-    vsnprintf(out->text, sizeof out->text, format, args);
-    va_end(args);
-}
+enum { ANSWER_HELLO = 8192, ANSWER_ENROL = 1024 }; /* bytes of their bodies */
 
 static void answer_page(eg_http_answer *out, eg_http_page *page)
 {
@@ -63,94 +52,42 @@ static void answer_run(eg_https *h, const eg_http_request *r, eg_http_answer *ou
     answer_page(out, h->welcome);
 }
 
-/* What a device says of itself in its hello. */
-typedef struct answer_visitor {
-    eg_hello has;
-    int64_t session;
-    const char *home;
-} answer_visitor;
-
-static eg_status answer_visitor_read(const eg_json *json, answer_visitor *out)
-{
-    const eg_json *session, *home;
-    EG_TRY(eg_hello_get(json, &out->has));
-    EG_TRY(eg_json_need(json, "session", EG_JSON_INT, &session));
-    EG_TRY(eg_json_need(json, "home", EG_JSON_TEXT, &home));
-    EG_TRY(eg_json_int(session, &out->session));
-    EG_TRY(eg_json_text(home, &out->home));
-    if (out->session < 0 || strlen(out->home) >= EG_HTTPS_HOME)
-        return eg_fail(EG_EFORMAT, "this is no hello: no such session or home can be");
-    return EG_OK;
-}
-
-/* Whether the device may be the client: it fits, and no other one is. */
-static eg_status answer_admit(eg_https *h, int64_t client, const answer_visitor *v)
-{
-    eg_https_device *d = &h->devices[client];
-    double silent = eg_seconds() - d->heard;
-    bool other = d->met && strcmp(d->home, v->home) != 0;
-    EG_TRY(eg_hello_compare(&h->mine, &v->has, h->how.mixed));
-    if (other && silent < eg_https_patience(h)) {
-        eg_https_say(h, "client %lld: a second device wanted its number, and was refused",
-                     (long long)client);
-        return eg_fail(EG_EBUSY,
-                       "another device is client %lld, and was heard of %.0f seconds ago; each "
-                       "has a number and a folder of its own",
-                       (long long)client, silent);
-    }
-    if (other)
-        eg_https_say(h, "client %lld: another device, or one with a new folder, takes over",
-                     (long long)client);
-    if (!d->met || d->session != v->session)
-        eg_https_audit(h, other ? "took_over" : "joined", client, NULL, NULL);
-    d->session = v->session;
-    snprintf(d->home, sizeof d->home, "%s", v->home);
-    d->heard = eg_seconds();
-    d->met = true;
-    return EG_OK;
-}
-
-static void answer_hello(eg_https *h, const eg_http_request *r, eg_http_answer *out)
-{
-    eg_json *json;
-    answer_visitor v;
-    size_t n = 0;
-    const char *body = r->body ? eg_chunk_bytes(r->body, &n) : "";
-    if (eg_json_parse(body, n, &json) != EG_OK) {
-        answer_say(out, 400, "%s", eg_error());
-        return;
-    }
-    if (answer_visitor_read(json, &v) != EG_OK)
-        answer_say(out, 400, "%s", eg_error());
-    else if (answer_admit(h, r->client, &v) != EG_OK) {
-        eg_https_audit(h, "refused", r->client, NULL, eg_error());
-        answer_say(out, 409, "%s", eg_error());
-    } else
-        answer_say(out, 200, "welcome");
-    eg_json_free(json);
-    pthread_cond_broadcast(&h->changed);
-}
-
 static void answer_turn(eg_https *h, const eg_http_request *r, eg_http_answer *out)
 {
     eg_https_device *d = &h->devices[r->client];
     if (h->over) {
-        d->told_end = true;
+        d->told_end = !d->wants_model;
         pthread_cond_broadcast(&h->changed);
-        answer_say(out, 410, "the run is over");
+        eg_http_say(out, 410, "the run is over");
     } else if (answer_open(h, d)) {
         eg_https_turn *t = &h->turns[d->turn];
         t->asked = t->given ? t->asked : eg_seconds();
+        if (!t->given)
+            eg_https_changed(h);
         t->given = true;
         answer_page(out, t->ask);
     } else if (r->late) {
-        answer_say(out, 204, "%s", "");
+        eg_http_say(out, 204, "%s", "");
+    }
+}
+
+/* The model as it was last shown; who has it once the run is over knows that it is. */
+static void answer_model(eg_https *h, const eg_http_request *r, eg_http_answer *out)
+{
+    eg_https_device *d = &h->devices[r->client];
+    h->model_wanted = true;
+    if (!h->model && r->late) {
+        eg_http_say(out, 503, "there is no model before the first round");
+    } else if (h->model) {
+        answer_page(out, h->model);
+        d->told_end = d->told_end || h->over;
+        pthread_cond_broadcast(&h->changed);
     }
 }
 
 static void answer_gone(eg_http_answer *out)
 {
-    answer_say(out, 409, "nobody waits for this any more");
+    eg_http_say(out, 409, "nobody waits for this any more");
 }
 
 static void answer_download(eg_https *h, const eg_http_request *r, eg_http_answer *out)
@@ -164,7 +101,7 @@ static void answer_download(eg_https *h, const eg_http_request *r, eg_http_answe
 static void answer_alive(eg_https *h, const eg_http_request *r, eg_http_answer *out)
 {
     if (answer_find(h, r))
-        answer_say(out, 200, "go on");
+        eg_http_say(out, 200, "go on");
     else
         answer_gone(out);
 }
@@ -175,8 +112,8 @@ static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *
     eg_https_device *d = &h->devices[r->client];
     if (!r->body && r->n_body == 0 && d->reads == r->number && r->number >= 0) {
         if (d->read_code || r->late)
-            answer_say(out, d->read_code ? d->read_code : 200, "%s",
-                       d->read_code ? d->read_text : "it is there, and still being read");
+            eg_http_say(out, d->read_code ? d->read_code : 200, "%s",
+                        d->read_code ? d->read_text : "it is there, and still being read");
         return;
     }
     if (!answer_find(h, r) || d->reads == r->number) {
@@ -184,12 +121,14 @@ static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *
         return;
     }
     if (!r->body) {
-        answer_say(out, 400, "this is no answer");
+        eg_http_say(out, 400, "this is no answer");
         return;
     }
     eg_https_turn *t = &h->turns[d->turn];
     d->reads = r->number, d->read_code = 0;
     t->body = r->body, t->next = NULL;
+    t->is_signed = eg_key_kind_of(h->keys[r->client]) == EG_KEY_PUBLIC;
+    memcpy(t->digest, d->body, sizeof t->digest);
     out->takes_body = true;
     *(h->first ? &h->last->next : &h->first) = t;
     h->last = t;
@@ -203,6 +142,12 @@ eg_status eg_https_read(const eg_https *h, int64_t i, eg_chunk *body, eg_board_t
     const void *bytes = eg_chunk_bytes(body, &n);
     if (!bytes)
         return eg_fail(EG_ENOMEM, "no memory to read an answer");
+    if (h->turns[i].is_signed) {
+        eg_secret digest;
+        eg_signed_digest(bytes, n, digest);
+        if (!eg_same(digest, h->turns[i].digest, sizeof digest))
+            return eg_fail(EG_EFORMAT, "it was changed on its way");
+    }
     EG_TRY(eg_alloc(1, sizeof *m, &m));
     eg_status s = eg_message_unpack(bytes, n, n_classes, m);
     if (s == EG_OK && m->head.number != eg_board_number(&h->board, i))
@@ -234,7 +179,13 @@ static void answer_settle(eg_https *h, int64_t i, eg_status s, eg_board_turn *re
         t->why = s == EG_OK ? read->why : strdup(why);
         read->why = NULL;
         t->there = true;
-        h->took[h->n_took++ % EG_HTTPS_TOOK] = eg_seconds() - x->asked;
+        d->took = eg_seconds() - x->asked;
+        if (!t->is.brief)
+            h->took[h->n_took++ % EG_HTTPS_TOOK] = d->took;
+        d->lost = t->status != EG_OK;
+        d->n_answered++;
+        h->n_answers++;
+        eg_https_changed(h);
         bool stays = h->held + bytes <= eg_https_memory(h);
         if (stays || t->status != EG_OK) {
             t->reply = read->reply, read->reply = (eg_reply){0};
@@ -304,15 +255,29 @@ typedef struct answer_route {
     const char *method, *path;
     void (*answer)(eg_https *h, const eg_http_request *r, eg_http_answer *out);
     bool joined; /* only for who has said hello */
+    /* Whether its body may come; out says why not. */
+    bool (*admits)(eg_https *h, const eg_http_request *r, eg_http_answer *out);
+    size_t most; /* bytes of its body; 0: it has none */
 } answer_route;
 
+static bool answer_anybody(eg_https *h, const eg_http_request *r, eg_http_answer *out)
+{
+    (void)h;
+    (void)r;
+    (void)out;
+    return true;
+}
+
 static const answer_route answer_routes[] = {
-    {"GET", EG_HTTPS_ROOT "/run", answer_run, false},
-    {"POST", EG_HTTPS_ROOT "/hello", answer_hello, false},
-    {"GET", EG_HTTPS_ROOT "/turn", answer_turn, true},
-    {"GET", EG_HTTPS_ROOT "/download", answer_download, true},
-    {"POST", EG_HTTPS_ROOT "/alive", answer_alive, true},
-    {"POST", EG_HTTPS_ROOT "/reply", answer_reply, true},
+    {"GET", EG_HTTPS_ROOT "/challenge", eg_https_challenge, false, answer_anybody, 0},
+    {"POST", EG_HTTPS_ROOT "/enrol", eg_https_enrol, false, eg_https_may_enrol, ANSWER_ENROL},
+    {"GET", EG_HTTPS_ROOT "/run", answer_run, false, eg_https_knows, 0},
+    {"GET", EG_HTTPS_ROOT "/model", answer_model, false, eg_https_knows, 0},
+    {"POST", EG_HTTPS_ROOT "/hello", eg_https_hello, false, eg_https_knows, ANSWER_HELLO},
+    {"GET", EG_HTTPS_ROOT "/turn", answer_turn, true, eg_https_knows, 0},
+    {"GET", EG_HTTPS_ROOT "/download", answer_download, true, eg_https_knows, 0},
+    {"POST", EG_HTTPS_ROOT "/alive", answer_alive, true, eg_https_knows, 0},
+    {"POST", EG_HTTPS_ROOT "/reply", answer_reply, true, eg_https_knows, 0},
 };
 
 /* Whether the rest of a request may come: who is asking, and, of an answer, whether anybody
@@ -320,30 +285,28 @@ static const answer_route answer_routes[] = {
 static void answer_begin(eg_https *h, const eg_http_request *r, const answer_route *route,
                          eg_http_answer *out)
 {
-    if (r->client < 0 || r->client >= h->n_devices ||
-        !eg_keys_equal(h->keys[r->client], r->key)) {
-        answer_say(out, 401, "there is no such client, or its key is another");
+    bool replies = route->answer == answer_reply;
+    if (!route->admits(h, r, out))
         return;
-    }
+    out->most = replies ? h->most : route->most;
+    if (route->admits != eg_https_knows)
+        return;
     eg_https_device *d = &h->devices[r->client];
     out->known = true;
-    out->most = route->answer == answer_hello   ? ANSWER_HELLO
-                : route->answer == answer_reply ? h->most
-                                                : 0;
     if (r->n_body > 0 && d->n_bodies++ > 0) {
-        answer_say(out, 409, "it sends another message at the moment");
+        eg_http_say(out, 409, "it sends another message at the moment");
         return;
     }
     if (route->joined && !(d->met && d->session == r->session)) {
-        answer_say(out, 428, "say hello first");
+        eg_http_say(out, 428, "say hello first");
         return;
     }
     if (route->joined)
         d->heard = eg_seconds();
-    if (route->answer != answer_reply || answer_find(h, r))
+    if (!replies || answer_find(h, r))
         return;
     if (d->reads == r->number && d->read_code) /* it did not hear that it was taken */
-        answer_say(out, d->read_code, "%s", d->read_text);
+        eg_http_say(out, d->read_code, "%s", d->read_text);
     else
         answer_gone(out);
 }
@@ -363,7 +326,7 @@ void eg_https_answer(void *context, const eg_http_request *r, eg_http_answer *ou
         pthread_mutex_unlock(&h->lock);
         return;
     }
-    answer_say(out, 404, "there is nothing here");
+    eg_http_say(out, 404, "there is nothing here");
 }
 
 void eg_https_ended(void *context, int64_t client, size_t n_body)
@@ -382,6 +345,7 @@ void eg_https_strange(void *context, int64_t client, const char *address, int64_
     while (power < n)
         power *= 10;
     pthread_mutex_lock(&h->lock);
+    h->n_wrong_keys++;
     eg_https_audit(h, "wrong_key", client, address, NULL);
     if (power == n) /* the first, the tenth, the hundredth, ... */
         eg_https_say(h, "%s: %lld request%s with a wrong key, the last as client %lld", address,

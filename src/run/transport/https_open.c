@@ -13,29 +13,7 @@
 enum {
     HTTPS_WAIT = 25, /* seconds */
     HTTPS_PEM = 1 << 20,
-    HTTPS_HEAD = 1 << 20, /* bytes of an answer beside its vectors: names, notes, scalars */
 };
-
-/* What parts send up of their own, generators and figures, which may be larger than a small
- * network; nothing declares how much it is. */
-enum { HTTPS_MODELS = 32, HTTPS_BESIDE = 64 << 20 };
-
-/* The longest answer: the model, the vectors that parts declare, and what they add. */
-static void https_count_part(void *to, const eg_method *method, const void *options)
-{
-    size_t *models = to;
-    (void)options;
-    *models += method->client.answer ? HTTPS_MODELS : 0;
-}
-
-static size_t https_most(const eg_https *h)
-{
-    const eg_params *p = eg_net_params(h->site.net);
-    size_t beside = 0, models = 1 + h->site.agreed->n_uploads;
-    eg_parts_each(&h->site.e->parts, https_count_part, &beside);
-    return (eg_params_length(p) * (models + beside) + eg_state_length(p)) * sizeof(float) +
-           HTTPS_HEAD + (beside ? HTTPS_BESIDE : 0);
-}
 
 /* Files that wait are made where the system keeps such. */
 static eg_status https_open_spool(eg_https *h)
@@ -59,7 +37,7 @@ eg_status eg_https_open(void *self, const eg_site *site)
     EG_TRY(eg_alloc((size_t)h->n_devices, sizeof *h->devices, &h->devices));
     for (int64_t i = 0; i < h->n_devices; i++)
         h->devices[i].turn = h->devices[i].reads = -1;
-    h->most = https_most(h);
+    h->most = eg_message_most(&h->site);
     EG_TRY(https_open_spool(h));
     if (h->how.audit && !(h->audit = fopen(h->how.audit, "ae")))
         return eg_file_fail(h->how.audit, "cannot be written");
@@ -67,7 +45,26 @@ eg_status eg_https_open(void *self, const eg_site *site)
         return eg_fail(EG_EINVAL, "a server needs a file for the keys of its devices");
     if (access(h->how.keys, F_OK) != 0)
         EG_TRY(eg_keys_make(h->how.keys, h->n_devices));
+    unsigned char salt[(EG_SIGNED_SALT - 1) / 2];
+    eg_random(salt, sizeof salt);
+    eg_hex_print(salt, sizeof salt, h->salt);
     return eg_keys_load(h->how.keys, h->n_devices, h->keys);
+}
+
+/* Said at the start: whom nobody can be yet. */
+static void https_count_keys(eg_https *h)
+{
+    int64_t n = 0, first = -1;
+    for (int64_t i = h->n_devices; i-- > 0;)
+        if (eg_key_kind_of(h->keys[i]) == EG_KEY_NONE) {
+            first = i;
+            n++;
+        }
+    if (n > 0)
+        eg_https_say(h,
+                     "%s has no key of client %lld%s: engram enrol lets devices in while the "
+                     "run goes on",
+                     h->how.keys, (long long)first, n > 1 ? " and of others" : "");
 }
 
 /* "host:port", "[::1]:8443". */
@@ -163,38 +160,69 @@ static double https_wait_seconds(const eg_https *h)
     return quarter < HTTPS_WAIT ? quarter : HTTPS_WAIT;
 }
 
-static eg_status https_listen(eg_https *h)
+/* The texts of the certificate and its key, which free() ends. */
+static eg_status https_read_pems(const eg_https *h, char **certificate, char **secret)
 {
-    char host[256], port[16], url[320];
+    *secret = NULL;
+    EG_TRY(https_pem(h->how.certificate, certificate));
+    eg_status s = https_pem(h->how.secret, secret);
+    if (s != EG_OK) {
+        free(*certificate);
+        *certificate = NULL;
+    }
+    return s;
+}
+
+eg_status eg_https_renew_certificate(eg_https *h)
+{
+    char *certificate, *secret;
+    if (!h->how.certificate)
+        return EG_OK;
+    EG_TRY(https_read_pems(h, &certificate, &secret));
+    eg_status s = eg_http_server_renew(h->server, certificate, secret);
+    free(certificate);
+    free(secret);
+    return s;
+}
+
+eg_status eg_https_serve(eg_https *h, const eg_http_listen *how, const char *address,
+                         eg_http_server **out, char url[320])
+{
+    char host[256], port[16];
     char *certificate = NULL, *secret = NULL;
-    EG_TRY(https_split(h->how.address, host, port));
+    eg_http_listen all = *how;
+    EG_TRY(https_split(address, host, port));
     bool safe = h->how.certificate && h->how.secret;
     if (!safe && !eg_http_is_loopback(host))
         return eg_fail(EG_EINVAL,
                        "%s: other machines reach a server by TLS alone, which takes a "
                        "certificate and its key",
-                       h->how.address);
-    eg_status s = safe ? https_pem(h->how.certificate, &certificate) : EG_OK;
-    if (s == EG_OK && safe)
-        s = https_pem(h->how.secret, &secret);
+                       address);
+    eg_status s = safe ? https_read_pems(h, &certificate, &secret) : EG_OK;
+    all.host = host, all.port = port, all.certificate = certificate, all.secret = secret;
     if (s == EG_OK)
-        s = eg_http_server_new(&(eg_http_listen){.host = host,
-                                                 .port = port,
-                                                 .certificate = certificate,
-                                                 .secret = secret,
-                                                 .spool = h->spool,
-                                                 .wait = https_wait_seconds(h),
-                                                 .connections = h->how.connections,
-                                                 .handle = eg_https_answer,
-                                                 .ended = eg_https_ended,
-                                                 .strange = eg_https_strange,
-                                                 .context = h},
-                               &h->server);
+        s = eg_http_server_new(&all, out);
     free(certificate);
     free(secret);
     EG_TRY(s);
-    snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
-             safe ? "https" : "http", host, eg_http_server_port(h->server));
+    snprintf(url, 320, strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
+             safe ? "https" : "http", host, eg_http_server_port(*out));
+    return EG_OK;
+}
+
+static eg_status https_listen(eg_https *h)
+{
+    char url[320];
+    EG_TRY(eg_https_serve(h,
+                          &(eg_http_listen){.spool = h->spool,
+                                            .wait = https_wait_seconds(h),
+                                            .connections = h->how.connections,
+                                            .handle = eg_https_answer,
+                                            .ended = eg_https_ended,
+                                            .strange = eg_https_strange,
+                                            .context = h},
+                          h->how.address, &h->server, url));
+    EG_TRY(eg_https_desk_open(h));
     if (h->how.ready)
         h->how.ready(h->how.context, url);
     return EG_OK;
@@ -217,6 +245,7 @@ eg_status eg_https_meet(void *self, bool *served)
     *served = false;
     EG_TRY(https_welcome(h));
     https_count_files(h);
+    https_count_keys(h);
     EG_TRY(eg_https_reader_start(h));
     return https_listen(h);
 }

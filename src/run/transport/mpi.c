@@ -3,18 +3,205 @@
  *
  * Rank 0 is the server and has workers like all. A turn goes to any rank with an idle worker,
  * so that none waits for the slowest; tests and pieces of the server's work are shared out the
- * same way. The download goes to a rank once an exchange. Clients' records do not travel: the
+ * same way. The download goes to a rank once per exchange. Clients' records do not travel: the
  * run's folder is on a file system that all ranks see. Replies are taken in client order, and
  * at most twice as many wait as there are workers in all. The bits are those of workers in one
  * process.
  */
-#include "run/transport/crew.h"
-#include "run/transport/hello.h"
-
 #include "base/pool.h"
+#include "run/transport/hello.h"
+#include "run/transport/message.h"
+#include "run/transport/transport.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- The workers of one rank: threads that carry out what they are given. Duties are begun in
+ * the order in which they are given, and come back when they are done. One thread gives and
+ * takes; when one is done it is woken (eg_cluster_wake). */
+
+/* A turn or a test, and what it came to. Free with duty_free. */
+typedef struct duty {
+    int64_t number; /* the giver's */
+    eg_turn turn;
+    eg_bundle *own;    /* what this client alone is sent; the task's; NULL: nothing */
+    eg_test test;      /* the task's, if it came as a message */
+    eg_message *asked; /* likewise; NULL: it did not */
+    eg_status status;
+    char *error; /* why, if it failed */
+    eg_reply reply;
+    unsigned char *bytes; /* [n_bytes]: the answer to a message */
+    size_t n_bytes;
+    struct duty *next;
+} duty;
+
+typedef struct crew crew;
+
+typedef struct crew_list {
+    duty *first, *last;
+} crew_list;
+
+typedef struct crew_member {
+    crew *crew;
+    eg_worker *worker;
+    pthread_t thread;
+} crew_member;
+
+struct crew {
+    eg_cluster *wakes;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    crew_list given, done;
+    int n_busy;
+    bool stop;
+    int n;
+    crew_member members[EG_MAX_THREADS];
+};
+
+static void duty_free(duty *t)
+{
+    if (!t)
+        return;
+    if (t->asked)
+        eg_message_fini(t->asked);
+    free(t->asked);
+    eg_test_fini(&t->test);
+    eg_bundle_free(t->own);
+    eg_reply_fini(&t->reply);
+    free(t->bytes);
+    free(t->error);
+    free(t);
+}
+
+static void crew_append(crew_list *l, duty *t)
+{
+    t->next = NULL;
+    *(l->last ? &l->last->next : &l->first) = t;
+    l->last = t;
+}
+
+static duty *crew_pop(crew_list *l)
+{
+    duty *t = l->first;
+    if (t)
+        l->first = t->next;
+    if (!l->first)
+        l->last = NULL;
+    return t;
+}
+
+static eg_status crew_pack(void *context, const eg_message *m,
+                           const eg_bundle *const bundles[2])
+{
+    duty *t = context;
+    return eg_message_pack(m, bundles, &t->bytes, &t->n_bytes);
+}
+
+/* Carries out a task; the answer to a message is packed here, beside the others' work. */
+static void crew_work(eg_worker *w, duty *t)
+{
+    if (t->status == EG_OK) /* else it could not even be read */
+        t->status = eg_worker_turn(w, &t->turn, &t->reply);
+    else
+        eg_fail(t->status, "%s", t->error);
+    if (t->asked)
+        t->status = eg_message_answer(t->asked, t->status, &t->reply, crew_pack, t);
+    if (t->status != EG_OK && !t->error)
+        t->error = strdup(eg_error());
+}
+
+static void *crew_thread(void *arg)
+{
+    const crew_member *m = arg;
+    crew *c = m->crew;
+    pthread_mutex_lock(&c->lock);
+    for (;;) {
+        duty *t = crew_pop(&c->given);
+        if (!t && c->stop)
+            break;
+        if (!t) {
+            pthread_cond_wait(&c->more, &c->lock);
+            continue;
+        }
+        c->n_busy++;
+        pthread_mutex_unlock(&c->lock);
+        crew_work(m->worker, t);
+        pthread_mutex_lock(&c->lock);
+        c->n_busy--;
+        crew_append(&c->done, t);
+        eg_cluster_wake(c->wakes);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+static void crew_close(crew *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    while (c->given.first) /* what was not begun is not begun any more */
+        duty_free(crew_pop(&c->given));
+    pthread_cond_broadcast(&c->more);
+    pthread_mutex_unlock(&c->lock);
+    for (int i = 0; i < c->n; i++)
+        pthread_join(c->members[i].thread, NULL);
+    while (c->done.first)
+        duty_free(crew_pop(&c->done));
+    pthread_cond_destroy(&c->more);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+static eg_status crew_open(eg_worker *workers, int n, eg_cluster *wakes, crew **out)
+{
+    crew *c;
+    EG_ASSERT(n >= 1 && n <= EG_MAX_THREADS);
+    EG_TRY(eg_alloc(1, sizeof *c, &c));
+    *c = (crew){.wakes = wakes};
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->more, NULL);
+    for (; c->n < n; c->n++) {
+        crew_member *m = &c->members[c->n];
+        *m = (crew_member){.crew = c, .worker = &workers[c->n]};
+        if (pthread_create(&m->thread, NULL, crew_thread, m) != 0)
+            break;
+    }
+    if (c->n < n) {
+        crew_close(c);
+        return eg_fail(EG_ENOMEM, "cannot start a worker thread");
+    }
+    *out = c;
+    return EG_OK;
+}
+
+static void crew_give(crew *c, duty *take)
+{
+    pthread_mutex_lock(&c->lock);
+    crew_append(&c->given, take);
+    pthread_cond_signal(&c->more);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static duty *crew_take(crew *c)
+{
+    pthread_mutex_lock(&c->lock);
+    duty *t = crew_pop(&c->done);
+    pthread_mutex_unlock(&c->lock);
+    return t;
+}
+
+static bool crew_is_idle(crew *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool idle = c->n_busy == 0 && !c->given.first;
+    pthread_mutex_unlock(&c->lock);
+    return idle;
+}
+
+/* --- The transport. */
 
 /* What rank 0 knows of a rank. */
 typedef struct mpi_rank {
@@ -24,7 +211,7 @@ typedef struct mpi_rank {
 
 typedef struct mpi {
     eg_site site;
-    eg_crew *crew;
+    crew *crew;
     mpi_rank *ranks; /* [size] */
     int n_workers;   /* of all ranks */
     eg_board board;
@@ -51,9 +238,9 @@ static eg_status mpi_open(void *self, const eg_site *site)
 
 /* A message becomes a task. What cannot be read is answered so by the crew. */
 static eg_status mpi_accept(const mpi *m, const eg_cluster_frame *f, eg_bundle **down,
-                            eg_duty **out)
+                            duty **out)
 {
-    eg_duty *t;
+    duty *t;
     *out = NULL;
     EG_TRY(eg_alloc(1, sizeof *t, &t));
     eg_status s = eg_alloc(1, sizeof *t->asked, &t->asked);
@@ -65,7 +252,7 @@ static eg_status mpi_accept(const mpi *m, const eg_cluster_frame *f, eg_bundle *
             *down = t->asked->bundles[0];
             t->asked->bundles[0] = NULL;
         }
-        eg_duty_free(t);
+        duty_free(t);
         return s;
     }
     eg_message *asked = t->asked;
@@ -80,7 +267,7 @@ static eg_status mpi_accept(const mpi *m, const eg_cluster_frame *f, eg_bundle *
 static eg_status mpi_answer(mpi *m)
 {
     eg_status s = EG_OK;
-    for (eg_duty *t; s == EG_OK && (t = eg_crew_take(m->crew));) {
+    for (duty *t; s == EG_OK && (t = crew_take(m->crew));) {
         eg_parcel *p;
         s = t->status == EG_OK ? eg_parcel_new(t->bytes, t->n_bytes, &p)
                                : eg_fail(t->status, "%s", t->error ? t->error : "");
@@ -89,7 +276,7 @@ static eg_status mpi_answer(mpi *m)
             s = eg_cluster_post(m->site.cluster, 0, EG_CLUSTER_REPLY, p);
             eg_parcel_drop(p);
         }
-        eg_duty_free(t);
+        duty_free(t);
     }
     return s;
 }
@@ -97,14 +284,14 @@ static eg_status mpi_answer(mpi *m)
 /* Does what one frame asks for. */
 static eg_status mpi_follow(mpi *m, eg_cluster_frame *f, eg_bundle **down, bool *over)
 {
-    eg_duty *t = NULL;
+    duty *t = NULL;
     eg_status s = EG_OK;
     *over = f->kind == EG_CLUSTER_OVER;
     if (f->kind == EG_CLUSTER_WORK)
         s = mpi_accept(m, f, down, &t);
     free(f->bytes);
     if (t)
-        eg_crew_give(m->crew, t);
+        crew_give(m->crew, t);
     return s;
 }
 
@@ -123,9 +310,11 @@ static eg_status mpi_serve(mpi *m)
     eg_cluster_frame f;
     eg_status s = EG_OK;
     for (bool over = false; s == EG_OK && !over;) {
-        s = eg_cluster_pump(c);
+        eg_status heard = eg_cluster_pump(c); /* that all is over may come with the run's end */
         while (s == EG_OK && !over && eg_cluster_take(c, &f))
             s = mpi_follow(m, &f, &down, &over);
+        if (s == EG_OK && !over)
+            s = heard;
         if (s == EG_OK)
             s = mpi_answer(m);
         if (s == EG_OK && !over)
@@ -133,11 +322,11 @@ static eg_status mpi_serve(mpi *m)
     }
     char why[EG_MESSAGE_TEXT];
     mpi_note_error(why);
-    while (!eg_crew_is_idle(m->crew)) { /* while it can still be asked whether it is there */
+    while (!crew_is_idle(m->crew)) { /* while it can still be asked whether it is there */
         (void)eg_cluster_pump(c);
         eg_cluster_nap(c);
     }
-    eg_crew_close(m->crew); /* its tasks have the download in hand */
+    crew_close(m->crew); /* its tasks have the download in hand */
     m->crew = NULL;
     eg_bundle_free(down);
     return s == EG_OK ? EG_OK : eg_fail(s, "%s", why);
@@ -151,7 +340,7 @@ static eg_status mpi_meet(void *self, bool *served)
     *served = eg_cluster_rank(c) > 0;
     if (*served) {
         EG_TRY(eg_meet_server(&m->site));
-        EG_TRY(eg_crew_open(m->site.workers, m->site.n_workers, c, &m->crew));
+        EG_TRY(crew_open(m->site.workers, m->site.n_workers, c, &m->crew));
         return mpi_serve(m);
     }
     int *workers;
@@ -163,7 +352,7 @@ static eg_status mpi_meet(void *self, bool *served)
     }
     free(workers);
     m->met = s == EG_OK;
-    return s == EG_OK ? eg_crew_open(m->site.workers, m->site.n_workers, c, &m->crew) : s;
+    return s == EG_OK ? crew_open(m->site.workers, m->site.n_workers, c, &m->crew) : s;
 }
 
 static eg_status mpi_begin(void *self, const eg_job *job)
@@ -216,12 +405,12 @@ static eg_status mpi_send(mpi *m, int to, int64_t i, eg_message *message)
 /* Gives a turn to a worker of this rank. */
 static eg_status mpi_give(mpi *m, int64_t i)
 {
-    eg_duty *d;
+    duty *d;
     eg_board_turn *t = &m->board.turns[i];
     EG_TRY(eg_alloc(1, sizeof *d, &d));
-    *d = (eg_duty){.number = eg_board_number(&m->board, i), .turn = t->is, .own = t->own};
+    *d = (duty){.number = eg_board_number(&m->board, i), .turn = t->is, .own = t->own};
     t->own = NULL;
-    eg_crew_give(m->crew, d);
+    crew_give(m->crew, d);
     return EG_OK;
 }
 
@@ -268,7 +457,7 @@ static eg_status mpi_hand_out(mpi *m)
 
 /* A worker of this rank is done; a turn that is not found is of an exchange that was given up.
  */
-static void mpi_settle(mpi *m, eg_duty *d)
+static void mpi_settle(mpi *m, duty *d)
 {
     eg_board_turn *t = eg_board_find(&m->board, d->number);
     m->ranks[0].busy--;
@@ -278,7 +467,7 @@ static void mpi_settle(mpi *m, eg_duty *d)
         t->reply = d->reply, d->reply = (eg_reply){0};
         t->there = true;
     }
-    eg_duty_free(d);
+    duty_free(d);
 }
 
 /* Another rank has answered. */
@@ -303,7 +492,7 @@ static eg_status mpi_gather(mpi *m)
     eg_cluster *c = m->site.cluster;
     eg_cluster_frame f;
     EG_TRY(eg_cluster_pump(c));
-    for (eg_duty *t; (t = eg_crew_take(m->crew));)
+    for (duty *t; (t = crew_take(m->crew));)
         mpi_settle(m, t);
     while (eg_cluster_take(c, &f)) {
         eg_message *message;
@@ -357,7 +546,7 @@ static void mpi_end(void *self)
     mpi *m = self;
     /* Workers of this rank read the exchange's memory; another rank has its own. */
     while (m->crew && m->ranks[0].busy > 0) {
-        eg_duty *t = eg_crew_take(m->crew);
+        duty *t = crew_take(m->crew);
         if (t)
             mpi_settle(m, t);
         else
@@ -381,7 +570,7 @@ static void mpi_close(void *self)
             break; /* the end of all will tell it */
     if (m->met)
         (void)eg_cluster_pump(c);
-    eg_crew_close(m->crew);
+    crew_close(m->crew);
     free(m->ranks);
     eg_fail(EG_EIO, "%s", why); /* why the run failed, if it did, is said by its caller */
 }

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A child is one client after the other. It shares no memory with the server: it gets the
- * download once an exchange, and with each turn what only the server knows; it reads and writes
- * its clients' records itself, and answers with the upload, a receipt and what it took. So no
- * data of a client crosses the socket. The bits are those of a worker in the server's process.
+ * download once per exchange, and with each turn what only the server knows; it reads and
+ * writes its clients' records itself, and answers with the upload, a receipt and what it took.
+ * So no data of a client crosses the socket. The bits are those of a worker in the server's
+ * process.
  */
 #include "run/transport/message.h"
 #include "run/transport/transport.h"

@@ -28,6 +28,10 @@ typedef struct eg_site {
     eg_worker *workers; /* [n_workers] of this process, ready when the first exchange begins */
 } eg_site;
 
+/* The longest message of a run, either way: the model, the vectors that parts declare, and what
+ * they add. */
+size_t eg_message_most(const eg_site *site);
+
 /* One exchange. */
 typedef struct eg_job {
     int64_t n;
@@ -40,6 +44,13 @@ typedef struct eg_job {
     bool large; /* what each is sent alone is large: there should be no more of it at a time
                    than turns under way, even if a worker waits until it is made */
 } eg_job;
+
+/* How a run stands after a round. */
+typedef struct eg_standing {
+    int64_t round, n_rounds;
+    double loss, accuracy; /* NaN: there is none */
+    double seconds, bytes_up, bytes_down;
+} eg_standing;
 
 typedef struct eg_transport {
     eg_component component; /* without options */
@@ -56,6 +67,11 @@ typedef struct eg_transport {
     /* Before each round: waits until enough clients are there. *go false: the run is to stop
      * here. NULL: they always are. */
     eg_status (*wait)(void *self, bool *go);
+    /* Before the first round and after each: how the run stands, for whoever looks on. And
+     * then, if somebody wants the model, the file that it was saved in. NULL: nobody does. */
+    void (*stand)(void *self, const eg_standing *s);
+    bool (*wants_model)(void *self);
+    eg_status (*show_model)(void *self, const char *path);
     eg_status (*begin)(void *self, const eg_job *job); /* borrowed until end */
     /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
      * is the error text), and the exchange goes on without it. A failure ends the run. */

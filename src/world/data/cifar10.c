@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+static const char *const cifar10_names[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                            "dog",      "frog",       "horse", "ship", "truck"};
+
 static eg_status cifar10_load(const void *self, const eg_origin *from, eg_split split,
                               eg_table *out)
 {
@@ -20,7 +23,8 @@ static eg_status cifar10_load(const void *self, const eg_origin *from, eg_split 
     if (split == EG_TEST) {
         static const char *const names[] = {"test_batch.bin", NULL};
         EG_TRY(eg_find(from, &place, names, path));
-        return eg_cifar_read(path, &form, out);
+        EG_TRY(eg_cifar_read(path, &form, out));
+        return eg_table_name_classes(out, cifar10_names);
     }
     int there = 0;
     for (int i = 1; i <= 5; i++) {
@@ -37,11 +41,17 @@ static eg_status cifar10_load(const void *self, const eg_origin *from, eg_split 
         return eg_find(from, &place, (const char *const[]){"data_batch_1.bin", NULL}, path);
     if (there < 5)
         snprintf(out->note, sizeof out->note, "%d of 5 training files are there", there);
-    return EG_OK;
+    return eg_table_name_classes(out, cifar10_names);
 }
+
+static const eg_label_counts cifar10_counts[] = {
+    {"cifar10", 10, 50000, 10000, NULL, NULL, 0},
+    {.name = NULL},
+};
 
 const eg_dataset eg_dataset_cifar10 = {
     .component = {"cifar10", "small photographs, 32x32 colour, 10 classes, 50,000 + 10,000", 0,
                   NULL},
+    .counts = cifar10_counts,
     .load = cifar10_load,
 };

@@ -25,8 +25,14 @@ static eg_status cifar100_load(const void *self, const eg_origin *from, eg_split
     return eg_cifar_read(path, &forms[((const cifar100 *)self)->labels], out);
 }
 
+static const eg_label_counts cifar100_counts[] = {
+    {"cifar100", 100, 50000, 10000, NULL, NULL, 0},
+    {.name = NULL},
+};
+
 const eg_dataset eg_dataset_cifar100 = {
     .component = {"cifar100", "small photographs, 32x32 colour, 100 classes, 50,000 + 10,000",
                   sizeof(cifar100), cifar100_opts},
+    .counts = cifar100_counts,
     .load = cifar100_load,
 };

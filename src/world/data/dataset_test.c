@@ -19,8 +19,10 @@ static void *options(const eg_dataset *d)
 {
     void *self;
     assert_ok(eg_component_new(&d->component, &self));
-    if (eg_opts_find(d->component.opts, "train"))
-        assert_ok(eg_opts_set(d->component.opts, self, "train", "220"));
+    const eg_opt *train = eg_opts_find(d->component.opts, "train");
+    if (!train || train->type != EG_OPT_IS_INT)
+        return self;
+    assert_ok(eg_opts_set(d->component.opts, self, "train", "220"));
     if (eg_opts_find(d->component.opts, "test"))
         assert_ok(eg_opts_set(d->component.opts, self, "test", "210"));
     return self;
@@ -35,7 +37,7 @@ static eg_table load(const eg_dataset *d, eg_split split, uint64_t seed)
 {
     eg_table t;
     void *self = options(d);
-    assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, seed}, split, &t));
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = seed}, split, &t));
     free(self);
     return t;
 }
@@ -56,7 +58,7 @@ static void test_names_are_file_names_in_order(void **state)
     }
     assert_ptr_equal(eg_dataset_find("fashion-mnist"), eg_dataset_find("fashion_mnist"));
     assert_null(eg_dataset_find("nothing"));
-    assert_non_null(strstr(eg_error(), "there are blobs, cifar10"));
+    assert_non_null(strstr(eg_error(), "there are blobs, boxes, cifar10"));
 }
 
 static void check_table(const eg_dataset *d, const eg_table *t)
@@ -110,7 +112,8 @@ static void test_generated_samples_depend_on_their_index_alone(void **state)
         eg_table all = load(*d, EG_TRAIN, 3), few, test = load(*d, EG_TEST, 3);
         void *self = options(*d);
         assert_ok(eg_opts_set((*d)->component.opts, self, "train", "30"));
-        assert_ok(eg_dataset_load(*d, self, &(eg_origin){folder, 3}, EG_TRAIN, &few));
+        assert_ok(
+            eg_dataset_load(*d, self, &(eg_origin){.dir = folder, .seed = 3}, EG_TRAIN, &few));
         free(self);
         size_t size = eg_table_sample(&few) * (few.u8 ? 1 : 4);
         const uint8_t *a = few.u8 ? few.u8 : (uint8_t *)few.f32;
@@ -140,7 +143,8 @@ static void test_a_missing_set_says_where_it_was_looked_for(void **state)
         if (is_generated(*d) || (strcmp((*d)->component.name, "fashion_mnist") == 0 &&
                                  access("/usr/share/datasets/fashion-mnist", F_OK) == 0))
             continue;
-        eg_status s = eg_dataset_load(*d, NULL, &(eg_origin){empty, 0}, EG_TRAIN, &t);
+        eg_status s =
+            eg_dataset_load(*d, NULL, &(eg_origin){.dir = empty, .seed = 0}, EG_TRAIN, &t);
         assert_int_equal(s, EG_ENOENT);
         snprintf(where, sizeof where, "%s/%s", empty, (*d)->component.name);
         if (!strstr(eg_error(), where) ||
@@ -175,6 +179,11 @@ static void test_every_set_has_a_contact_sheet(void **state)
     for (const eg_dataset *const *d = eg_datasets; *d; d++) {
         eg_table t = load(*d, EG_TRAIN, 1);
         eg_image im;
+        if (t.ids) { /* texts are printed instead */
+            assert_non_null((*d)->spell);
+            eg_table_fini(&t);
+            continue;
+        }
         assert_ok(eg_table_sheet(&t, 3, path));
         assert_ok(eg_image_load(path, &im));
         assert_int_equal(im.height, 2 + t.classes * (t.height + 2));

@@ -58,8 +58,17 @@ static eg_status emnist_load(const void *self, const eg_origin *from, eg_split s
     return EG_OK;
 }
 
+static const eg_label_counts emnist_counts[] = {
+    {"emnist_digits", 10, 240000, 40000, NULL, NULL, 0},
+    {"emnist_letters", 26, 124800, 20800, NULL, NULL, 0},
+    {"emnist_balanced", 47, 112800, 18800, NULL, NULL, 0},
+    {"emnist_byclass", 62, 697932, 116323, NULL, NULL, 0}, /* uneven in truth */
+    {.name = NULL},
+};
+
 const eg_dataset eg_dataset_emnist = {
     .component = {"emnist", "hand-written letters and digits, 28x28 grey, 10 to 62 classes",
                   sizeof(emnist), emnist_opts},
+    .counts = emnist_counts,
     .load = emnist_load,
 };

@@ -15,11 +15,20 @@ static eg_status fashion_mnist_load(const void *self, const eg_origin *from, eg_
         .prefix = "fashion-mnist",
         .classes = 10,
     };
-    return eg_idx_load(&set, from, split, out);
+    static const char *const names[] = {"T-shirt", "trouser", "pullover", "dress", "coat",
+                                        "sandal",  "shirt",   "sneaker",  "bag",   "boot"};
+    EG_TRY(eg_idx_load(&set, from, split, out));
+    return eg_table_name_classes(out, names);
 }
+
+static const eg_label_counts fashion_mnist_counts[] = {
+    {"fashion_mnist", 10, 60000, 10000, NULL, NULL, 0},
+    {.name = NULL},
+};
 
 const eg_dataset eg_dataset_fashion_mnist = {
     .component = {"fashion_mnist",
                   "pictures of clothes, 28x28 grey, 10 classes, 60,000 + 10,000", 0, NULL},
+    .counts = fashion_mnist_counts,
     .load = fashion_mnist_load,
 };

@@ -30,17 +30,33 @@ eg_status eg_path_join(const char *dir, const char *name, char out[EG_PATH_SIZE]
     return EG_OK;
 }
 
+bool eg_find_own(const char *beside, const char *path, char out[EG_PATH_SIZE])
+{
+    char here[EG_PATH_SIZE];
+    const char *const places[] = {beside, getcwd(here, sizeof here)};
+    for (int i = 0; i < 2 && *path && *path != '/'; i++)
+        if (places[i] && eg_path_join(places[i], path, out) == EG_OK && access(out, F_OK) == 0)
+            return true;
+    return false;
+}
+
 eg_status eg_find_root(const eg_origin *from, const char *path, char out[EG_PATH_SIZE])
 {
-    char dir[EG_PATH_SIZE];
+    char dir[EG_PATH_SIZE], here[EG_PATH_SIZE], looked[3 * EG_PATH_SIZE] = "";
     if (path[0] == '/')
         return eg_path_join("", path + 1, out);
-    if (!find_dir(from, dir))
-        return eg_fail(EG_ENOENT,
-                       "'%s' was not found: no data folder is given (use --data-dir, "
-                       "ENGRAM_DATA or an absolute path)",
-                       path);
-    return eg_path_join(dir, path, out);
+    bool given = find_dir(from, dir), known = getcwd(here, sizeof here) != NULL;
+    const char *const places[] = {from->beside, known ? here : NULL, given ? dir : NULL};
+    for (size_t i = 0, n = 0; i < 3; i++) {
+        if (!places[i] || (i == 1 && from->beside && strcmp(from->beside, here) == 0))
+            continue;
+        EG_TRY(eg_path_join(places[i], path, out));
+        if (access(out, F_OK) == 0)
+            return EG_OK;
+        n += (size_t)snprintf(looked + n, sizeof looked - n, "%s%s", n ? ", " : "", out);
+    }
+    return eg_fail(EG_ENOENT, "there is no '%s'; looked for: %s%s", path, looked,
+                   given ? "" : " (no data folder is given: --data-dir or ENGRAM_DATA)");
 }
 
 static bool find_in(const char *folder, const char *const *names, char out[EG_PATH_SIZE])

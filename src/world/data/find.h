@@ -22,8 +22,13 @@ typedef struct eg_place {
 eg_status eg_find(const eg_origin *from, const eg_place *place, const char *const *names,
                   char out[EG_PATH_SIZE]);
 
-/* The full form of a user's path, which is absolute or below the data folder. */
+/* The full form of a user's path: absolute, or the first that is there of those relative to
+ * from->beside, to the working folder and to the data folder. EG_ENOENT names all three. */
 eg_status eg_find_root(const eg_origin *from, const char *path, char out[EG_PATH_SIZE]);
+
+/* Whether a relative path is there beside the experiment file or in the working folder: *out is
+ * its absolute form then. */
+bool eg_find_own(const char *beside, const char *path, char out[EG_PATH_SIZE]);
 
 /* dir/name; a path that is too long is an error. */
 eg_status eg_path_join(const char *dir, const char *name, char out[EG_PATH_SIZE]);

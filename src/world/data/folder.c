@@ -1,10 +1,10 @@
-/* folder.c - PNG and JPEG files, one folder a class.
+/* folder.c - PNG, JPEG, WebP and BMP files, one folder per class.
  * SPDX-License-Identifier: Apache-2.0
  *
- * <path>/train/<class>/x.png and <path>/test/<class>/y.jpg, or only <path>/<class>/x.png; then
- * every test_every-th file of a class, in the order of names, is for testing. A class's files
- * may lie one folder deeper, in "images". Classes are numbered in the order of their names
- * (bytes).
+ * <path>/train/<class>/x.png and <path>/test/<class>/y.jpg (or val/), or only
+ * <path>/train/<class>/x.png or <path>/<class>/x.png; then every test_every-th file of a class,
+ * in the order of names, is for testing. A class's files may lie one folder deeper, in
+ * "images". Classes are numbered in the order of their names (bytes), and called by them.
  */
 #include "base/base.h"
 #include "io/image.h"
@@ -25,7 +25,9 @@ typedef struct folder {
 } folder;
 
 static const eg_opt folder_opts[] = {
-    EG_OPT_TEXT(folder, path, "folder", "of the classes; below the data folder, or absolute"),
+    EG_OPT_TEXT(folder, path, "folder",
+                "of the classes; relative to the experiment file, the working folder or the "
+                "data folder"),
     EG_OPT_INT(folder, height, 32, 1, 4096, "to scale to"),
     EG_OPT_INT(folder, width, 32, 1, 4096, "to scale to"),
     EG_OPT_CHOICE(folder, colour, 0, "what pictures become", "rgb|grey"),
@@ -74,8 +76,11 @@ static bool folder_is_dir(const char *path)
 static bool folder_is_picture(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 ||
-                   strcasecmp(dot, ".jpeg") == 0);
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".webp", ".bmp"};
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (strcasecmp(dot, endings[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Lists the folders, or the pictures, in path, sorted by name. */
@@ -137,22 +142,35 @@ static eg_status folder_same_classes(const folder_names *classes, const char *ba
     return s;
 }
 
+/* The folder below root that is for testing; false: there is none. */
+static bool folder_of_tests(const char *root, char out[EG_PATH_SIZE])
+{
+    static const char *const names[] = {"test", "val", "valid", "validation"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (eg_path_join(root, names[i], out) == EG_OK && folder_is_dir(out))
+            return true;
+    return false;
+}
+
 static eg_status folder_collect(const folder *f, const char *root, eg_split split,
                                 folder_names *classes, folder_files *out)
 {
-    char train[EG_PATH_SIZE], base[EG_PATH_SIZE];
+    char train[EG_PATH_SIZE], test[EG_PATH_SIZE];
     EG_TRY(eg_path_join(root, "train", train));
-    bool whole = !folder_is_dir(train); /* no split on disk */
-    EG_TRY(eg_path_join(root, whole ? "." : split == EG_TRAIN ? "train" : "test", base));
-    EG_TRY(folder_scan(whole ? root : train, true, classes));
+    if (!folder_is_dir(train))
+        EG_TRY(eg_path_join(root, ".", train));
+    bool apart = train[strlen(train) - 1] != '.' && folder_of_tests(root, test);
+    const char *base = apart && split == EG_TEST ? test : train;
+    EG_TRY(folder_scan(train, true, classes));
     if (classes->n == 0)
         return eg_fail(EG_EFORMAT, "%s: there are no class folders in it", root);
     EG_TRY(folder_same_classes(classes, base));
     for (size_t k = 0; k < classes->n; k++)
-        EG_TRY(folder_class(base, classes->at[k], (int32_t)k, whole ? f->test_every : 0, split,
+        EG_TRY(folder_class(base, classes->at[k], (int32_t)k, apart ? 0 : f->test_every, split,
                             out));
     if (out->paths.n == 0)
-        return eg_fail(EG_EFORMAT, "%s: there are no PNG or JPEG files in its class folders",
+        return eg_fail(EG_EFORMAT,
+                       "%s: there are no PNG, JPEG, WebP or BMP files in its class folders",
                        base);
     return EG_OK;
 }
@@ -175,6 +193,8 @@ static eg_status folder_place(const eg_image *im, eg_table *t, int64_t i)
     return s;
 }
 
+enum { FOLDER_SHOWN = 256 }; /* files from one sign of life to the next */
+
 static eg_status folder_load(const void *self, const eg_origin *from, eg_split split,
                              eg_table *out)
 {
@@ -188,22 +208,56 @@ static eg_status folder_load(const void *self, const eg_origin *from, eg_split s
         s = eg_table_alloc_u8(out, (int64_t)files.paths.n, f->colour == 0 ? 3 : 1, f->height,
                               f->width, (int64_t)classes.n);
     for (size_t i = 0; s == EG_OK && i < files.paths.n; i++) {
-        eg_image im;
+        eg_image im = {0};
+        if (from->show && i % FOLDER_SHOWN == 0 &&
+            !from->show(from->context, (int64_t)i, (int64_t)files.paths.n)) {
+            s = eg_fail(EG_EIO, "loading was stopped after %zu of %zu files", i, files.paths.n);
+            break;
+        }
         s = eg_image_load(files.paths.at[i], &im);
         if (s == EG_OK)
             s = folder_place(&im, out, (int64_t)i);
         eg_image_fini(&im);
         out->y[i] = files.y[i];
     }
+    if (s == EG_OK)
+        s = eg_table_name_classes(out, (const char *const *)classes.at);
     folder_names_fini(&classes);
     folder_names_fini(&files.paths);
     free(files.y);
     return s;
 }
 
+/* Well-known sets that come as folders of pictures. */
+static const eg_label_counts folder_counts[] = {
+    {"tiny_imagenet", 200, 100000, 10000, NULL, NULL, 0},
+    {"tiny_imagenet_100", 100, 50000, 5000, NULL, NULL, 0},
+    {"imagenet_10", 10, 10000, 3000, NULL, NULL, 0},
+    {"office31_amazon", 31, 2254, 563, NULL, NULL, 0}, /* of 2817, one in five for the test */
+    {"office31_webcam", 31, 636, 159, NULL, NULL, 0},  /* of 795, likewise */
+    {"office31_dslr", 31, 398, 100, NULL, NULL, 0},    /* of 498, likewise */
+    {"domainnet_clipart", 345, 33525, 14604, NULL, NULL, 0},
+    {"domainnet_infograph", 345, 36023, 15582, NULL, NULL, 0},
+    {"domainnet_painting", 345, 50416, 21850, NULL, NULL, 0},
+    {"domainnet_quickdraw", 345, 120750, 51750, NULL, NULL, 0},
+    {"domainnet_real", 345, 120906, 52041, NULL, NULL, 0},
+    {"domainnet_sketch", 345, 48212, 20916, NULL, NULL, 0},
+    {"pacs_photo", 7, 1336, 334, NULL, NULL, 0},        /* of 1670, likewise */
+    {"pacs_art", 7, 1639, 409, NULL, NULL, 0},          /* of 2048, likewise */
+    {"pacs_cartoon", 7, 1876, 468, NULL, NULL, 0},      /* of 2344, likewise */
+    {"pacs_sketch", 7, 3144, 785, NULL, NULL, 0},       /* of 3929, likewise */
+    {"caltech10_amazon", 10, 767, 191, NULL, NULL, 0},  /* of 958, likewise */
+    {"caltech10_caltech", 10, 899, 224, NULL, NULL, 0}, /* of 1123, likewise */
+    {"caltech10_dslr", 10, 126, 31, NULL, NULL, 0},     /* of 157, likewise */
+    {"caltech10_webcam", 10, 236, 59, NULL, NULL, 0},   /* of 295, likewise */
+    {.name = NULL},
+};
+
 const eg_dataset eg_dataset_folder = {
-    .component = {"folder",
-                  "your own PNG and JPEG files, one folder a class, scaled to one size",
-                  sizeof(folder), folder_opts},
+    .component =
+        {"folder",
+         "your own pictures (PNG, JPEG, WebP, BMP), one folder per class, scaled to one size",
+         sizeof(folder), folder_opts},
+    .counts = folder_counts,
     .load = folder_load,
 };

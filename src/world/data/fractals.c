@@ -11,6 +11,8 @@
  */
 #include "world/data/fractals.h"
 
+#include "base/real.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +66,8 @@ static void fractals_orthogonal(eg_rng *r, double u[4])
 {
     double angle = eg_rng_uniform(r, -FRACTALS_PI, FRACTALS_PI);
     double s0 = eg_rng_below(r, 2) ? 1 : -1, s1 = eg_rng_below(r, 2) ? 1 : -1;
-    u[0] = cos(angle) * s0, u[1] = -sin(angle) * s1;
-    u[2] = sin(angle) * s0, u[3] = cos(angle) * s1;
+    u[0] = eg_real_cos(angle) * s0, u[1] = -eg_real_sin(angle) * s1;
+    u[2] = eg_real_sin(angle) * s0, u[3] = eg_real_cos(angle) * s1;
 }
 
 static fractals_system fractals_system_draw(eg_rng *r)
@@ -208,7 +210,7 @@ eg_status eg_fractals_new(const eg_fractals_opts *opts, uint64_t seed, eg_fracta
     *out = NULL;
     if (opts->classes < 1 || opts->classes > 10000000 || opts->size < 2 || opts->size > 8192 ||
         opts->points < 1 || opts->points > 1000000000)
-        return eg_fail(EG_EINVAL, "fractals of %lld classes, %lld pixels a side, %lld points",
+        return eg_fail(EG_EINVAL, "fractals of %lld classes, %lld pixels per side, %lld points",
                        (long long)opts->classes, (long long)opts->size,
                        (long long)opts->points);
     eg_fractals *f;
@@ -301,7 +303,7 @@ static eg_status fractals_load(const void *self, const eg_origin *from, eg_split
 }
 
 const eg_dataset eg_dataset_fractals = {
-    .component = {"fractals", "generated: coloured fractals, one system a class, any size",
+    .component = {"fractals", "generated: coloured fractals, one system per class, any size",
                   sizeof(fractals), fractals_opts},
     .generated = true,
     .load = fractals_load,

@@ -4,6 +4,7 @@
  * Counts become hues, over a diamond-square cloud; half of the images are blurred. Colours are
  * 8-bit hue, saturation and value; a hue of h stands for 2 h degrees.
  */
+#include "base/real.h"
 #include "world/data/fractals.h"
 
 #include <math.h>
@@ -73,7 +74,7 @@ static void paint_cloud(float *a, int64_t side, eg_rng *r)
     a[last * side + last] = (float)eg_rng_unit(r);
     int k = 1;
     for (int64_t half = last / 2; half >= 1; half /= 2, k++) {
-        float m = (float)(0.5 * exp(decay * (1 - k)));
+        float m = (float)(0.5 * eg_real_exp(decay * (1 - k)));
         paint_diamonds(a, side, half, m, r);
         paint_squares(a, side, half, m, r);
     }
@@ -190,7 +191,7 @@ static void paint_blur(uint8_t *p, uint8_t *copy, int64_t size, float side_weigh
 static void paint_blur_some(const eg_fractals_scratch *s, eg_rng *r, int64_t planes, uint8_t *p)
 {
     uint32_t coin = eg_rng_u32(r);
-    double sigma = eg_rng_uniform(r, 0.5, 1), g = exp(-1 / (2 * sigma * sigma));
+    double sigma = eg_rng_uniform(r, 0.5, 1), g = eg_real_exp(-1 / (2 * sigma * sigma));
     if (coin & 1)
         for (int64_t c = 0; c < planes; c++)
             paint_blur(p + c * s->size * s->size, s->blur, s->size, (float)(g / (1 + 2 * g)));

@@ -19,7 +19,7 @@ static eg_status load_two(const char *name, const char *const set[2][2], eg_tabl
     assert_ok(eg_opts_set(d->component.opts, self, "train", images));
     for (int i = 0; i < 2 && set[i][0]; i++)
         assert_ok(eg_opts_set(d->component.opts, self, set[i][0], set[i][1]));
-    eg_status s = eg_dataset_load(d, self, &(eg_origin){NULL, 5}, EG_TRAIN, out);
+    eg_status s = eg_dataset_load(d, self, &(eg_origin){.dir = NULL, .seed = 5}, EG_TRAIN, out);
     free(self);
     return s;
 }
@@ -69,6 +69,25 @@ static void test_glyphs_may_begin_with_a_later_character(void **state)
                  "26 classes from character 37 on, but there are 62 characters");
     eg_table_fini(&t);
     eg_table_fini(&all);
+}
+
+static void test_classes_have_the_names_of_their_characters(void **state)
+{
+    (void)state;
+    const char *const set[2][2] = {{"classes", "3"}, {"first", "35"}};
+    eg_table t, copy;
+    assert_ok(load_two("glyphs", set, &t));
+    assert_ok(eg_table_copy(&t, &copy));
+    eg_table_fini(&t);
+    assert_string_equal(copy.names[0], "Z");
+    assert_string_equal(copy.names[2], "b");
+    const char *const strange[] = {"a\nb\xff", "",
+                                   "é23456789é123456789é123456789é123456789é12345678é"};
+    assert_ok(eg_table_name_classes(&copy, strange));
+    assert_string_equal(copy.names[0], "a?b?");
+    assert_string_equal(copy.names[1], "");
+    assert_int_equal(strlen(copy.names[2]), 55);
+    eg_table_fini(&copy);
 }
 
 static void test_glyphs_without_noise_are_smooth(void **state)
@@ -125,7 +144,7 @@ static void test_no_fractal_appears_twice(void **state)
     (void)state;
     eg_table a = load("fractals", "classes", "2"), b;
     const eg_dataset *d = eg_dataset_find("fractals");
-    assert_ok(eg_dataset_load(d, NULL, &(eg_origin){NULL, 6}, EG_TEST, &b));
+    assert_ok(eg_dataset_load(d, NULL, &(eg_origin){.dir = NULL, .seed = 6}, EG_TEST, &b));
     assert_int_equal(b.n, 2000);
     int64_t same;
     assert_ok(eg_table_overlap(&a, &b, &same));
@@ -161,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_character_leaves_ink_inside_the_frame),
         cmocka_unit_test(test_glyphs_may_begin_with_a_later_character),
+        cmocka_unit_test(test_classes_have_the_names_of_their_characters),
         cmocka_unit_test(test_glyphs_without_noise_are_smooth),
         cmocka_unit_test(test_single_fractals_equal_those_of_the_table),
         cmocka_unit_test(test_fractals_have_any_size),

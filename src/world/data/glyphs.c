@@ -10,6 +10,7 @@
 #include <engram/rng.h>
 
 #include "base/base.h"
+#include "base/real.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +35,12 @@ static const eg_opt glyphs_opts[] = {
     EG_OPT_INT(glyphs, test, 10000, 1, 4e9, "test images"),
     EG_OPT_REAL(glyphs, noise, 25, 0, 255, "standard deviation of the noise, of 255"),
     EG_OPT_END,
+};
+
+static const char *const glyphs_names[] = {
+#define X(character, strokes) (const char[]){character, 0},
+#include "world/data/glyphs_strokes.inc"
+#undef X
 };
 
 static const char *const glyphs_strokes[] = {
@@ -77,7 +84,7 @@ static void glyph_ellipse(glyph *g, const double *v)
     glyph_stroke_end(g);
     for (int k = 0; k <= GLYPHS_TURN; k++) {
         double angle = 6.283185307179586 * k / GLYPHS_TURN;
-        glyph_add(g, v[0] + v[2] * cos(angle), v[1] + v[3] * sin(angle));
+        glyph_add(g, v[0] + v[2] * eg_real_cos(angle), v[1] + v[3] * eg_real_sin(angle));
     }
     glyph_stroke_end(g);
 }
@@ -128,7 +135,7 @@ static void glyph_pose(const glyph *g, eg_rng *r, glyph *out)
     double sx = size * eg_rng_uniform(r, 0.8, 1.2), sy = size * eg_rng_uniform(r, 0.9, 1.1);
     double cx = GLYPHS_SIDE / 2.0 + eg_rng_uniform(r, -3.5, 3.5);
     double cy = GLYPHS_SIDE / 2.0 + eg_rng_uniform(r, -3.5, 3.5);
-    double c = cos(angle), s = sin(angle), wave[2][4];
+    double c = eg_real_cos(angle), s = eg_real_sin(angle), wave[2][4];
     for (int i = 0; i < 2; i++) {
         wave[i][0] = eg_rng_uniform(r, -0.07, 0.07); /* how far */
         wave[i][1] = eg_rng_uniform(r, 2, 7);        /* how often along x */
@@ -143,7 +150,8 @@ static void glyph_pose(const glyph *g, eg_rng *r, glyph *out)
         }
         double p[2] = {g->x[i] + jx, g->y[i] + jy}, q[2];
         for (int k = 0; k < 2; k++)
-            q[k] = p[k] + wave[k][0] * sin(wave[k][1] * p[0] + wave[k][2] * p[1] + wave[k][3]);
+            q[k] = p[k] +
+                   wave[k][0] * eg_real_sin(wave[k][1] * p[0] + wave[k][2] * p[1] + wave[k][3]);
         double x = sx * (q[0] + shear * q[1]), y = sy * q[1];
         out->x[i] = cx + c * x - s * y;
         out->y[i] = cy + s * x + c * y;
@@ -227,7 +235,7 @@ static eg_status glyphs_load(const void *self, const eg_origin *from, eg_split s
         glyph_draw(&all[out->y[i]], o->noise, &r, out->u8 + i * GLYPHS_PIXELS);
     }
     free(all);
-    return EG_OK;
+    return eg_table_name_classes(out, glyphs_names + o->first);
 }
 
 const eg_dataset eg_dataset_glyphs = {

@@ -11,7 +11,7 @@
 typedef struct eg_idx {
     int n_dims;
     int64_t shape[4];
-    size_t width; /* bytes an element: 1, or 2 for big-endian shorts */
+    size_t width; /* bytes per element: 1, or 2 for big-endian shorts */
     size_t head;  /* bytes before the first */
     size_t size;  /* of the whole file */
 } eg_idx;

@@ -11,7 +11,8 @@
 
 static eg_status load(const char *name, const char *dir, eg_split split, eg_table *t)
 {
-    return eg_dataset_load(eg_dataset_find(name), NULL, &(eg_origin){dir, 0}, split, t);
+    return eg_dataset_load(eg_dataset_find(name), NULL, &(eg_origin){.dir = dir, .seed = 0},
+                           split, t);
 }
 
 static void test_every_usual_file_name_is_found(void **state)
@@ -85,7 +86,7 @@ static void test_emnist_stands_upright_and_letters_start_at_zero(void **state)
     assert_ok(eg_component_new(&d->component, &self));
     assert_ok(eg_opts_set(d->component.opts, self, "split", "letters"));
     eg_table t;
-    assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TRAIN, &t));
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = 0}, EG_TRAIN, &t));
     free(self);
     assert_int_equal(t.classes, 26);
     assert_int_equal(t.y[0], 0);
@@ -130,8 +131,9 @@ static void test_femnist_has_its_digits_alone(void **state)
     assert_ok(eg_component_new(&d->component, &self));
     assert_ok(eg_opts_set(d->component.opts, self, "characters", "digits"));
     eg_table train, test;
-    assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TRAIN, &train));
-    assert_ok(eg_dataset_load(d, self, &(eg_origin){folder, 0}, EG_TEST, &test));
+    assert_ok(
+        eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = 0}, EG_TRAIN, &train));
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = 0}, EG_TEST, &test));
     free(self);
     assert_int_equal(train.classes, 10);
     assert_int_equal(train.n, 18);

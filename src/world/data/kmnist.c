@@ -17,8 +17,14 @@ static eg_status kmnist_load(const void *self, const eg_origin *from, eg_split s
     return eg_idx_load(&set, from, split, out);
 }
 
+static const eg_label_counts kmnist_counts[] = {
+    {"kmnist", 10, 60000, 10000, NULL, NULL, 0},
+    {.name = NULL},
+};
+
 const eg_dataset eg_dataset_kmnist = {
     .component = {"kmnist", "cursive hiragana, 28x28 grey, 10 classes, 60,000 + 10,000", 0,
                   NULL},
+    .counts = kmnist_counts,
     .load = kmnist_load,
 };

@@ -2,16 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * path is a .npz that holds the four, or a folder with four .npy files. x is [n, d], [n, h, w]
- * or [n, c, h, w] (layout hwc: [n, h, w, c]), of bytes or numbers; y is [n] or [n, 1], of whole
- * numbers. classes = 0: as many as the largest label of both splits asks for. Pictures have 1,
- * 3 or 4 channels: an array that has so many in its last axis only is not read as channels
- * first unless the layout says so.
+ * or [n, c, h, w] (layout hwc: [n, h, w, c]), of bytes or numbers. y is [n] or [n, 1], of whole
+ * numbers or of texts, which name the classes; or [n, classes], with a one at the class and
+ * zeros. Numbers have names if an array `classes`, or beside .npy files a classes.txt with a
+ * name a line, gives them. classes = 0: as many as these, or as the largest label of both
+ * splits asks for. Pictures have 1, 3 or 4 channels: an array that has so many in its last axis
+ * only is not read as channels first unless the layout says so.
  */
 #include "io/npy.h"
 
 #include "io/file.h"
 #include "io/gz.h"
 #include "world/data/find.h"
+#include "world/data/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +32,7 @@ typedef enum npy_layout { NPY_AUTO, NPY_CHW, NPY_HWC } npy_layout;
 // clang-format off
 static const eg_opt npy_opts[] = {
     EG_OPT_TEXT(npy, path, "npy",
-                "a .npz file or a folder; below the data folder, or absolute"),
+                "a .npz file with x_train, y_train, x_test and y_test, or a folder of four .npy files; relative to the experiment file, the working folder or the data folder"),
     EG_OPT_CHOICE(npy, layout, 0, "axes of pictures with channels; auto: chw, and what looks like hwc is refused",
                   "auto|chw|hwc"),
     EG_OPT_INT(npy, classes, 0, 0, 1e6, "how many; 0: as the labels say"),
@@ -56,13 +59,19 @@ static eg_status npy_read(const char *path, uint8_t **bytes, size_t *n)
     return s == EG_OK ? eg_gz_load(path, size, bytes, n) : s;
 }
 
+static bool npy_is_zip(const char *root)
+{
+    size_t length = strlen(root);
+    return length > 4 && strcmp(root + length - 4, ".npz") == 0;
+}
+
 /* Loads the array with this key; what it borrows is *bytes, to be freed. */
 static eg_status npy_array(const char *root, const char *key, uint8_t **bytes, eg_npy *out)
 {
     char path[EG_PATH_SIZE + 40];
-    size_t n, length = strlen(root);
+    size_t n;
     *bytes = NULL;
-    if (length > 4 && strcmp(root + length - 4, ".npz") == 0) {
+    if (npy_is_zip(root)) {
         uint8_t *zip;
         size_t n_zip;
         EG_TRY(eg_file_read(root, NPY_MAX_FILE, &zip, &n_zip));
@@ -77,35 +86,144 @@ static eg_status npy_array(const char *root, const char *key, uint8_t **bytes, e
     return eg_npy_parse(path, *bytes, n, out);
 }
 
-/* The least and the largest label of what was read so far. */
-typedef struct npy_range {
+/* What was met in the labels of both splits: numbers, or words. */
+typedef struct npy_seen {
     int64_t least, most;
-} npy_range;
+    bool numbers;
+    eg_words words;
+} npy_seen;
+
+/* The class of row i of [n, width] zeros and a one. */
+static eg_status npy_hot(const eg_npy *a, size_t i, size_t width, int64_t *out)
+{
+    *out = -1;
+    for (size_t k = 0; k < width; k++) {
+        double v = eg_npy_real(a, i * width + k);
+        if ((v != 0 && v != 1) || (v == 1 && *out >= 0))
+            return eg_fail(EG_EFORMAT,
+                           "sample %zu: an axis of %zu is for a one at the class "
+                           "and zeros, and there is %s%g",
+                           i, width, v == 1 ? "a second " : "", v);
+        if (v == 1)
+            *out = (int64_t)k;
+    }
+    return *out >= 0 ? EG_OK : eg_fail(EG_EFORMAT, "sample %zu: all %zu are zero", i, width);
+}
+
+static eg_status npy_label(const eg_npy *a, size_t i, size_t width, npy_seen *seen,
+                           int32_t *out)
+{
+    char word[256];
+    int64_t v = 0;
+    if (eg_npy_is_text(a)) {
+        eg_npy_text(a, i, sizeof word, word);
+        return eg_words_add(&seen->words, word, out);
+    }
+    if (width > 1)
+        EG_TRY(npy_hot(a, i, width, &v));
+    else
+        v = eg_npy_whole(a, i);
+    if (v < 0 || v >= 1000000 || (width == 1 && (double)v != eg_npy_real(a, i)))
+        return eg_fail(EG_EFORMAT, "label %g of sample %zu is no class", eg_npy_real(a, i), i);
+    seen->numbers = true;
+    seen->least = v < seen->least ? v : seen->least;
+    seen->most = v > seen->most ? v : seen->most;
+    if (width > 1 && (int64_t)width - 1 > seen->most)
+        seen->most = (int64_t)width - 1, seen->least = 0; /* there are as many as places */
+    *out = (int32_t)v;
+    return EG_OK;
+}
 
 /* Reads labels into y, which may be NULL. */
 static eg_status npy_labels(const char *root, const char *key, int64_t n, int32_t *y,
-                            npy_range *range)
+                            npy_seen *seen)
 {
     uint8_t *bytes;
     eg_npy a;
     eg_status s = npy_array(root, key, &bytes, &a);
-    if (s == EG_OK && (a.n_dims < 1 || a.n_dims > 2 || a.n != (size_t)a.shape[0]))
-        s = eg_fail(EG_ESHAPE, "%s: %s is not one label a sample", root, key);
-    if (s == EG_OK && y && a.n != (size_t)n)
+    size_t rows = s == EG_OK && a.n_dims > 0 ? (size_t)a.shape[0] : 0;
+    size_t width = s == EG_OK && a.n_dims == 2 ? (size_t)a.shape[1] : 1;
+    if (s == EG_OK &&
+        (a.n_dims < 1 || a.n_dims > 2 || width == 0 || (width > 1 && eg_npy_is_text(&a))))
+        s = eg_fail(EG_ESHAPE, "%s: %s is neither a label a sample nor a one among zeros", root,
+                    key);
+    if (s == EG_OK && y && rows != (size_t)n)
         s = eg_fail(EG_ESHAPE, "%s: %lld samples, but %zu labels in %s", root, (long long)n,
-                    a.n, key);
-    for (size_t i = 0; s == EG_OK && i < a.n; i++) {
-        int64_t v = eg_npy_whole(&a, i);
-        if (v < 0 || v >= 1000000 || (double)v != eg_npy_real(&a, i))
-            s = eg_fail(EG_EFORMAT, "%s: label %g of sample %zu in %s is no class", root,
-                        eg_npy_real(&a, i), i, key);
-        if (s != EG_OK)
-            break;
-        range->least = v < range->least ? v : range->least;
-        range->most = v > range->most ? v : range->most;
-        if (y)
-            y[i] = (int32_t)v;
+                    rows, key);
+    for (size_t i = 0; s == EG_OK && i < rows; i++) {
+        int32_t label;
+        s = eg_blame(npy_label(&a, i, width, seen, &label), "%s: %s", root, key);
+        if (s == EG_OK && y)
+            y[i] = label;
     }
+    if (s == EG_OK && seen->numbers && seen->words.n)
+        s = eg_fail(EG_EFORMAT, "%s: one of y_train and y_test has words and the other numbers",
+                    root);
+    free(bytes);
+    return s;
+}
+
+/* Lines of classes.txt, or texts of the array `classes`, if there are any. */
+static eg_status npy_name_lines(const char *path, const char ***names, size_t *n,
+                                uint8_t **bytes)
+{
+    size_t size, cap = 0;
+    eg_status s = eg_file_read(path, 1 << 26, bytes, &size);
+    if (s != EG_OK)
+        return s == EG_ENOENT ? EG_OK : s;
+    for (char *at = (char *)*bytes; *at;) {
+        char *line = at, *end = at + strcspn(at, "\n");
+        at = end + (*end == '\n');
+        end -= end > line && end[-1] == '\r';
+        EG_TRY(eg_grow(names, *n, &cap, sizeof **names));
+        (*names)[(*n)++] = line;
+        *end = 0;
+    }
+    return EG_OK;
+}
+
+static eg_status npy_name_array(const char *root, const char ***names, size_t *n,
+                                uint8_t **bytes, eg_arena *arena)
+{
+    enum { LONGEST = 256 };
+    eg_npy a;
+    eg_status s = npy_array(root, "classes", bytes, &a);
+    if (s != EG_OK)
+        return s == EG_ENOENT ? EG_OK : s;
+    if (!eg_npy_is_text(&a) || a.n_dims != 1)
+        return eg_fail(EG_ESHAPE, "%s: `classes` is no list of texts", root);
+    EG_TRY(eg_alloc(a.n + 1, sizeof **names, names));
+    for (; *n < a.n; ++*n) {
+        char *name = eg_arena_alloc(arena, LONGEST);
+        if (!name)
+            return EG_ENOMEM;
+        eg_npy_text(&a, *n, LONGEST, name);
+        (*names)[*n] = name;
+    }
+    return EG_OK;
+}
+
+/* Names the classes of numbers, which are as many as there are names. */
+static eg_status npy_names(const npy *o, const char *root, const npy_seen *seen, eg_table *t)
+{
+    const char **names = NULL;
+    uint8_t *bytes = NULL;
+    eg_arena arena = {0};
+    size_t n = 0;
+    char path[EG_PATH_SIZE];
+    eg_status s = npy_is_zip(root) ? npy_name_array(root, &names, &n, &bytes, &arena)
+                                   : eg_path_join(root, "classes.txt", path);
+    if (s == EG_OK && !npy_is_zip(root))
+        s = npy_name_lines(path, &names, &n, &bytes);
+    if (s == EG_OK && n &&
+        ((int64_t)n <= seen->most || (o->classes && o->classes != (int64_t)n)))
+        s = eg_fail(EG_EFORMAT, "%s: there are names of %zu classes, and %lld classes", root, n,
+                    (long long)(o->classes ? o->classes : seen->most + 1));
+    t->classes = o->classes ? o->classes : n ? (int64_t)n : seen->most + 1;
+    if (s == EG_OK && n)
+        s = eg_table_name_classes(t, names);
+    eg_arena_fini(&arena);
+    free(names);
     free(bytes);
     return s;
 }
@@ -123,6 +241,8 @@ static size_t npy_at(const eg_table *t, bool hwc, size_t i, size_t k)
 static eg_status npy_check_axes(const npy *o, const char *root, const char *key,
                                 const eg_npy *a)
 {
+    if (eg_npy_is_text(a))
+        return eg_fail(EG_ESHAPE, "%s: %s has texts in place of numbers", root, key);
     if (a->n_dims < 2 || a->n_dims > 4)
         return eg_fail(EG_ESHAPE, "%s: %s has %d axes; 2 to 4 can be read", root, key,
                        a->n_dims);
@@ -141,7 +261,7 @@ static eg_status npy_check_axes(const npy *o, const char *root, const char *key,
 /* Pixels are 0 to 255, and measurements have fractions: larger whole numbers are names. */
 static eg_status npy_check_value(const eg_npy *a, size_t at, const char *root, const char *key)
 {
-    bool whole = a->type == EG_NPY_I4 || a->type == EG_NPY_I8;
+    bool whole = eg_npy_is_whole(a);
     double value = eg_npy_real(a, at);
     if (whole && (value < -255 || value > 255))
         return eg_fail(
@@ -172,7 +292,7 @@ static eg_status npy_samples(const npy *o, const char *root, const char *key, eg
         for (size_t k = 0; s == EG_OK && k < a.n; k++) {
             size_t at = npy_at(t, hwc, k / eg_table_sample(t), k % eg_table_sample(t));
             if (t->u8) {
-                t->u8[k] = a.bytes[at];
+                t->u8[k] = (uint8_t)eg_npy_whole(&a, at);
                 continue;
             }
             s = eg_blame(npy_check_value(&a, at, root, key), "sample %zu",
@@ -184,6 +304,30 @@ static eg_status npy_samples(const npy *o, const char *root, const char *key, eg
     return s;
 }
 
+/* Labels from 1 on would silently be a class too many. */
+static eg_status npy_refuse_first(const char *root, const npy_seen *seen)
+{
+    return eg_fail(EG_EINVAL,
+                   "%s: labels are %lld to %lld, and classes are counted from 0: that would "
+                   "be %lld classes, %lld of them without a sample; take %lld off every "
+                   "label, or set data.classes to %lld if that is meant",
+                   root, (long long)seen->least, (long long)seen->most,
+                   (long long)seen->most + 1, (long long)seen->least, (long long)seen->least,
+                   (long long)seen->most + 1);
+}
+
+static eg_status npy_label_table(const npy *o, const char *root, bool train, npy_seen *seen,
+                                 eg_table *t)
+{
+    EG_TRY(npy_labels(root, train ? "y_train" : "y_test", t->n, t->y, seen));
+    if (!o->classes || seen->words.n)
+        EG_TRY(npy_labels(root, train ? "y_test" : "y_train", 0, NULL, seen));
+    if (!seen->numbers)
+        return eg_words_settle(&seen->words, t);
+    EG_TRY(npy_names(o, root, seen, t));
+    return !o->classes && !t->names && seen->least > 0 ? npy_refuse_first(root, seen) : EG_OK;
+}
+
 static eg_status npy_load(const void *self, const eg_origin *from, eg_split split,
                           eg_table *out)
 {
@@ -192,20 +336,10 @@ static eg_status npy_load(const void *self, const eg_origin *from, eg_split spli
     EG_TRY(eg_find_root(from, o->path, root));
     bool train = split == EG_TRAIN;
     EG_TRY(npy_samples(o, root, train ? "x_train" : "x_test", out));
-    npy_range all = {INT64_MAX, 0};
-    EG_TRY(npy_labels(root, train ? "y_train" : "y_test", out->n, out->y, &all));
-    if (!o->classes)
-        EG_TRY(npy_labels(root, train ? "y_test" : "y_train", 0, NULL, &all));
-    if (!o->classes && all.least > 0)
-        return eg_fail(
-            EG_EINVAL,
-            "%s: labels are %lld to %lld, and classes are counted from 0: that would "
-            "be %lld classes, %lld of them without a sample; take %lld off every "
-            "label, or set data.classes to %lld if that is meant",
-            root, (long long)all.least, (long long)all.most, (long long)all.most + 1,
-            (long long)all.least, (long long)all.least, (long long)all.most + 1);
-    out->classes = o->classes ? o->classes : all.most + 1;
-    return EG_OK;
+    npy_seen seen = {.least = INT64_MAX};
+    eg_status s = npy_label_table(o, root, train, &seen, out);
+    eg_words_fini(&seen.words);
+    return s;
 }
 
 const eg_dataset eg_dataset_npy = {

@@ -27,6 +27,18 @@ const eg_dataset *eg_dataset_find(const char *word)
     return (const eg_dataset *)eg_family_find(&eg_dataset_family, word);
 }
 
+const eg_label_counts *eg_dataset_counts(const char *word)
+{
+    const eg_component *member;
+    for (size_t i = 0; (member = eg_family_at(&eg_dataset_family, i)) != NULL; i++) {
+        const eg_label_counts *c = ((const eg_dataset *)member)->counts;
+        for (; c && c->name; c++)
+            if (eg_name_equal(c->name, word))
+                return c;
+    }
+    return NULL;
+}
+
 eg_status eg_dataset_add(const eg_dataset *d)
 {
     if (!d->load)
@@ -36,7 +48,7 @@ eg_status eg_dataset_add(const eg_dataset *d)
 }
 
 /* What every member must deliver, whatever its files held. */
-static eg_status dataset_verify(const eg_table *t)
+static eg_status dataset_verify(const eg_dataset *d, const eg_table *t)
 {
     if (t->n < 1 || eg_table_sample(t) < 1 || t->classes < 1)
         return eg_fail(EG_EFORMAT, "there are no samples");
@@ -46,6 +58,9 @@ static eg_status dataset_verify(const eg_table *t)
         if (t->y[i] < 0 || t->y[i] >= t->classes)
             return eg_fail(EG_EFORMAT, "label %d of sample %lld is outside 0 to %lld", t->y[i],
                            (long long)i, (long long)t->classes - 1);
+    if ((d->target != NULL) != (t->target != NULL))
+        return eg_fail(EG_EFORMAT, "its targets are %s, and its table has %s",
+                       d->target ? d->target : "labels", t->target ? "others" : "none");
     return EG_OK;
 }
 
@@ -59,7 +74,7 @@ eg_status eg_dataset_load(const eg_dataset *d, const void *self, const eg_origin
         EG_TRY(eg_component_new(&d->component, &standard));
     eg_status s = d->load(self ? self : standard, from ? from : &nowhere, split, out);
     if (s == EG_OK)
-        s = dataset_verify(out);
+        s = dataset_verify(d, out);
     free(standard);
     if (s != EG_OK)
         eg_table_fini(out);

@@ -150,13 +150,47 @@ static eg_status resize_like(const eg_table *t, int64_t c, int64_t h, int64_t w,
     return s;
 }
 
+/* Planes that do not grow take the place of the old ones, so that no table is there twice. */
+static eg_status resize_in_place(eg_table *t, eg_resizer *r, int64_t height, int64_t width)
+{
+    size_t old = (size_t)(t->height * t->width), plane = (size_t)(height * width);
+    size_t each = t->u8 ? sizeof *t->u8 : sizeof *t->f32;
+    void *one;
+    EG_TRY(eg_alloc(plane, each, &one));
+    for (size_t i = 0; i < (size_t)(t->n * t->channels); i++) {
+        if (t->u8)
+            eg_resizer_u8(r, t->u8 + i * old, 1, one);
+        else
+            eg_resizer_f32(r, t->f32 + i * old, one);
+        memcpy((t->u8 ? (char *)t->u8 : (char *)t->f32) + i * plane * each, one, plane * each);
+    }
+    free(one);
+    t->height = height;
+    t->width = width;
+    size_t bytes = (size_t)t->n * eg_table_sample(t) * each;
+    void *less = realloc(t->u8 ? (void *)t->u8 : t->f32, bytes ? bytes : 1);
+    if (less && t->u8)
+        t->u8 = less;
+    else if (less)
+        t->f32 = less;
+    return EG_OK; /* what is larger than needed serves as well */
+}
+
 eg_status eg_table_resize(eg_table *t, int64_t height, int64_t width)
 {
     if (t->height == height && t->width == width)
         return EG_OK;
+    if (t->ids)
+        return eg_fail(EG_EINVAL, "texts cannot be scaled to %lldx%lld pixels",
+                       (long long)height, (long long)width);
     eg_resizer *r;
     eg_table fresh;
     EG_TRY(eg_resizer_new(t->height, t->width, height, width, &r));
+    if (!t->borrowed && height * width <= t->height * t->width) {
+        eg_status s = resize_in_place(t, r, height, width);
+        eg_resizer_free(r);
+        return s;
+    }
     eg_status s = resize_like(t, t->channels, height, width, &fresh);
     if (s == EG_OK) {
         size_t old = (size_t)(t->height * t->width), plane = (size_t)(height * width);
@@ -175,6 +209,8 @@ eg_status eg_table_set_channels(eg_table *t, int64_t channels)
 {
     if (t->channels == channels)
         return EG_OK;
+    if (t->ids)
+        return eg_fail(EG_EINVAL, "texts have no channels to turn into others");
     if (channels + t->channels != 4 || (channels != 1 && channels != 3))
         return eg_fail(EG_EINVAL, "cannot turn %lld channels into %lld", (long long)t->channels,
                        (long long)channels);

@@ -20,7 +20,7 @@ static eg_status load(const char *name, const char *set, eg_split split, eg_tabl
         *equals = 0;
         assert_ok(eg_opts_set(d->component.opts, self, w, equals + 1));
     }
-    eg_status s = eg_dataset_load(d, self, &(eg_origin){folder, 0}, split, t);
+    eg_status s = eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = 0}, split, t);
     free(self);
     return s;
 }
@@ -83,6 +83,7 @@ static void test_folders_are_classes_in_the_order_of_names(void **state)
     assert_ok(load("folder", "path=zoo height=5 width=3", EG_TRAIN, &t));
     assert_int_equal(t.n, 3);
     assert_int_equal(t.classes, 2);
+    assert_string_equal(t.names[1], "dog");
     const int values[3] = {60, 20, 40}, labels[3] = {0, 1, 1};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(t.y[i], labels[i]);
@@ -128,9 +129,9 @@ static void test_bad_pictures_are_named(void **state)
                  "train/a/empty.png: the file is empty");
     files_write(folder, "bad/train/a/empty.png", "GIF89a", 6);
     assert_fails(load("folder", "path=bad", EG_TRAIN, &t), EG_EFORMAT,
-                 "empty.png: neither a PNG nor a JPEG");
+                 "empty.png: no PNG, JPEG, WebP or BMP file");
     files_write(folder, "none/train/a/x.txt", "", 0);
-    assert_fails(load("folder", "path=none", EG_TRAIN, &t), EG_EFORMAT, "no PNG or JPEG");
+    assert_fails(load("folder", "path=none", EG_TRAIN, &t), EG_EFORMAT, "no PNG, JPEG, WebP");
     files_write(folder, "flat/x.png", "", 0);
     assert_fails(load("folder", "path=flat", EG_TRAIN, &t), EG_EFORMAT, "no class folders");
 }
@@ -157,6 +158,42 @@ static void test_npy_layouts(void **state)
     eg_table_fini(&t);
     assert_fails(load("npy", "classes=4", EG_TRAIN, &t), EG_EFORMAT,
                  "label 4 of sample 0 is outside 0 to 3");
+}
+
+static void test_npy_labels_may_be_words_or_ones_among_zeros(void **state)
+{
+    (void)state;
+    eg_table t;
+    const float x[6] = {0, 1, 2, 3, 4, 5}, hot[9] = {0, 0, 1, 1, 0, 0, 0, 0, 1};
+    const uint16_t half[6] = {0, 0x3c00, 0x4000, 0x4200, 0x4400, 0xc500};
+    fakes_npy(folder, "npy/x_train.npy", "<f4", "(3, 2)", x, 24);
+    fakes_npy(folder, "npy/y_train.npy", "|S4", "(3,)", "wolfant\0wolf", 12);
+    fakes_npy(folder, "npy/y_test.npy", "|S3", "(1, 1)", "cat", 3);
+    assert_ok(load("npy", "", EG_TRAIN, &t));
+    assert_int_equal(t.classes, 3);
+    assert_string_equal(t.names[2], "wolf");
+    const int32_t words[3] = {2, 0, 2}, ones[3] = {2, 0, 2};
+    assert_memory_equal(t.y, words, sizeof words);
+    eg_table_fini(&t);
+    fakes_npy(folder, "npy/y_train.npy", "<f4", "(3, 3)", hot, 36);
+    assert_fails(load("npy", "", EG_TRAIN, &t), EG_EFORMAT, "has words and the other numbers");
+    fakes_npy(folder, "npy/y_test.npy", "<f4", "(1, 3)", hot, 12);
+    fakes_npy(folder, "npy/x_train.npy", "<f2", "(3, 2)", half, 12);
+    files_write(folder, "npy/classes.txt", "a\r\nb c\n", 8);
+    assert_fails(load("npy", "", EG_TRAIN, &t), EG_EFORMAT,
+                 "names of 2 classes, and 3 classes");
+    files_write(folder, "npy/classes.txt", "a\r\nb c\nd", 9);
+    assert_ok(load("npy", "", EG_TRAIN, &t));
+    assert_int_equal(t.classes, 3);
+    assert_string_equal(t.names[1], "b c");
+    assert_memory_equal(t.y, ones, sizeof ones);
+    assert_near(t.f32[5], -5, 0);
+    eg_table_fini(&t);
+    fakes_npy(folder, "npy/y_train.npy", "<f4", "(3, 2)", x, 24);
+    assert_fails(load("npy", "", EG_TRAIN, &t), EG_EFORMAT, "sample 1: an axis of 2");
+    fakes_npy(folder, "npy/y_train.npy", "<f4", "(3, 3)", hot + 3, 36 - 12);
+    assert_int_not_equal(load("npy", "", EG_TRAIN, &t), EG_OK);
+    files_write(folder, "npy/classes.txt", "", 0);
 }
 
 static void test_npy_channels_last_are_not_taken_for_rows(void **state)
@@ -264,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_a_folder_without_a_split_is_split_by_name),
         cmocka_unit_test(test_bad_pictures_are_named),
         cmocka_unit_test(test_npy_layouts),
+        cmocka_unit_test(test_npy_labels_may_be_words_or_ones_among_zeros),
         cmocka_unit_test(test_npy_channels_last_are_not_taken_for_rows),
         cmocka_unit_test(test_npy_files_grow_no_larger_than_their_shape),
         cmocka_unit_test(test_npy_labels_from_1_and_ids_are_said),

@@ -17,7 +17,16 @@ static eg_status svhn_load(const void *self, const eg_origin *from, eg_split spl
     return eg_cifar_read(path, &form, out);
 }
 
+static const int64_t svhn_train[] = {4948, 13861, 10585, 8497, 7458,
+                                     6882, 5727,  5595,  5045, 4659};
+static const int64_t svhn_test[] = {1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595};
+static const eg_label_counts svhn_counts[] = {
+    {"svhn", 10, 73257, 26032, svhn_train, svhn_test, 0},
+    {.name = NULL},
+};
+
 const eg_dataset eg_dataset_svhn = {
     .component = {"svhn", "house numbers, 32x32 colour, 10 classes, 73,257 + 26,032", 0, NULL},
+    .counts = svhn_counts,
     .load = svhn_load,
 };

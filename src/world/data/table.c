@@ -40,18 +40,34 @@ eg_status eg_table_alloc_f32(eg_table *t, int64_t n, int64_t channels, int64_t h
     return eg_alloc((size_t)n * eg_table_sample(t), sizeof *t->f32, &t->f32);
 }
 
+eg_status eg_table_alloc_targets(eg_table *t, int64_t width)
+{
+    if (width < 1 || (t->n > 0 && width > INT32_MAX / t->n))
+        return eg_fail(EG_EINVAL, "%lld samples with %lld numbers each as targets",
+                       (long long)t->n, (long long)width);
+    t->target_width = width;
+    return eg_alloc((size_t)(t->n * width), sizeof *t->target, &t->target);
+}
+
 eg_status eg_table_copy(const eg_table *t, eg_table *out)
 {
     size_t n = (size_t)t->n, values = n * eg_table_sample(t);
+    size_t targets = n * (size_t)t->target_width;
     *out = *t;
-    out->u8 = NULL, out->f32 = NULL, out->y = NULL, out->group = NULL, out->borrowed = false;
+    out->u8 = NULL, out->f32 = NULL, out->y = NULL, out->group = NULL, out->target = NULL;
+    out->borrowed = false;
+    out->names = NULL;
     eg_status s = eg_alloc(n, sizeof *out->y, &out->y);
+    if (s == EG_OK && t->names)
+        s = eg_table_name_classes(out, (const char *const *)t->names);
     if (s == EG_OK && t->u8)
         s = eg_alloc(values, sizeof *out->u8, &out->u8);
     if (s == EG_OK && t->f32)
         s = eg_alloc(values, sizeof *out->f32, &out->f32);
     if (s == EG_OK && t->group)
         s = eg_alloc(n, sizeof *out->group, &out->group);
+    if (s == EG_OK && t->target)
+        s = eg_alloc(targets, sizeof *out->target, &out->target);
     if (s != EG_OK) {
         eg_table_fini(out);
         return s;
@@ -65,6 +81,8 @@ eg_status eg_table_copy(const eg_table *t, eg_table *out)
         memcpy(out->f32, t->f32, values * sizeof *out->f32);
     if (t->group)
         memcpy(out->group, t->group, n * sizeof *out->group);
+    if (t->target)
+        memcpy(out->target, t->target, targets * sizeof *out->target);
     return EG_OK;
 }
 
@@ -87,7 +105,50 @@ void eg_table_fini(eg_table *t)
     }
     free(t->y);
     free(t->group);
+    free(t->names);
+    free(t->target);
     *t = (eg_table){0};
+}
+
+enum { TABLE_NAME = 60 };
+
+/* Copies a name as far as it has room, characters whole. Returns its bytes, the zero too. */
+static size_t table_take_name(const char *name, char out[TABLE_NAME + 1])
+{
+    size_t n = 0;
+    while (*name) {
+        size_t whole = eg_plain_character(name);
+        if (n + (whole ? whole : 1) > TABLE_NAME)
+            break;
+        if (whole)
+            memcpy(out + n, name, whole);
+        else
+            out[n] = '?';
+        n += whole ? whole : 1;
+        name += whole ? whole : 1;
+    }
+    out[n] = 0;
+    return n + 1;
+}
+
+eg_status eg_table_name_classes(eg_table *t, const char *const *names)
+{
+    size_t n = (size_t)t->classes, size = n * sizeof *t->names;
+    char one[TABLE_NAME + 1];
+    free(t->names);
+    t->names = NULL;
+    for (size_t k = 0; names && k < n; k++)
+        size += table_take_name(names[k], one);
+    if (!names || n == 0)
+        return EG_OK;
+    EG_TRY(eg_alloc(size, 1, &t->names)); /* pointers, then texts: one block */
+    char *text = (char *)(t->names + n);
+    for (size_t k = 0; k < n; k++) {
+        size_t used = table_take_name(names[k], one);
+        t->names[k] = memcpy(text, one, used);
+        text += used;
+    }
+    return EG_OK;
 }
 
 void eg_table_count(const eg_table *t, int64_t *counts)
@@ -118,6 +179,8 @@ void eg_table_digest(const eg_table *t, char out[65])
     eg_sha256_add(&s, t->y, (size_t)t->n * sizeof *t->y);
     if (t->group)
         eg_sha256_add(&s, t->group, (size_t)t->n * sizeof *t->group);
+    if (t->target)
+        eg_sha256_add(&s, t->target, (size_t)(t->n * t->target_width) * sizeof *t->target);
     eg_sha256_end(&s, digest);
     eg_sha256_text(digest, out);
 }
@@ -233,6 +296,8 @@ static void table_range(const eg_table *t, float range[2])
 
 eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
 {
+    if (t->ids)
+        return eg_fail(EG_EINVAL, "a sheet shows pictures, and these are texts");
     const int64_t gap = 2, cell_h = t->height + gap, cell_w = t->width + gap;
     eg_image im = {.channels = 3};
     float range[2];

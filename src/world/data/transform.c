@@ -6,6 +6,7 @@
 #include <engram/transform.h>
 
 #include "base/base.h"
+#include "base/real.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ static double transform_fixed(double v)
  * in 16.16 fixed point as the usual imaging libraries do, so that ties fall the same way. */
 static void transform_turn(int64_t height, int64_t width, double degrees, int32_t *map)
 {
-    double angle = degrees * 3.141592653589793 / 180, c = cos(angle), s = sin(angle);
+    double angle = degrees * 3.141592653589793 / 180, c = eg_real_cos(angle),
+           s = eg_real_sin(angle);
     double cx = (double)width / 2, cy = (double)height / 2;
     int64_t xx = (int64_t)transform_fixed(c), xy = (int64_t)transform_fixed(-s);
     int64_t yx = (int64_t)transform_fixed(s), yy = (int64_t)transform_fixed(c);
@@ -95,6 +97,10 @@ static eg_status transform_check(const eg_transform *how, const eg_table *t)
                        (long long)how->pad, (long long)t->height, (long long)t->width);
     if (how->cutout < 0)
         return eg_fail(EG_EINVAL, "cutout: a side of %lld pixels", (long long)how->cutout);
+    for (int64_t k = 0; how->means && k < t->channels; k++)
+        if (!isfinite(how->means[k]) || !isfinite(how->stds[k]) || how->stds[k] <= 0)
+            return eg_fail(EG_EINVAL, "channel %lld: mean %g and standard deviation %g",
+                           (long long)k, how->means[k], how->stds[k]);
     if (how->n_norm > EG_MAX_NORM || (how->n_norm > 1 && how->n_norm != t->channels) ||
         how->n_norm < 0)
         return eg_fail(EG_EINVAL, "means of %lld channels given for samples of %lld",
@@ -140,8 +146,8 @@ static eg_status recipe_values(eg_recipe *r, const eg_transform *how)
     EG_TRY(eg_alloc(n * 256, sizeof *r->lookup, &r->lookup));
     for (size_t c = 0; c < n; c++) {
         size_t k = how->n_norm > 1 ? c : 0;
-        r->mean[c] = how->n_norm ? (float)how->mean[k] : 0;
-        r->std[c] = how->n_norm ? (float)how->std[k] : 1;
+        r->mean[c] = how->means ? (float)how->means[c] : how->n_norm ? (float)how->mean[k] : 0;
+        r->std[c] = how->means ? (float)how->stds[c] : how->n_norm ? (float)how->std[k] : 1;
         for (int v = 0; v < 256; v++)
             r->lookup[c * 256 + (size_t)v] = ((float)v / 255 - r->mean[c]) / r->std[c];
     }
@@ -283,6 +289,15 @@ static recipe_luck recipe_draw(const eg_recipe *r, eg_rng *rng)
         luck.cut_x = (int64_t)eg_rng_below(rng, (uint64_t)r->width);
     }
     return luck;
+}
+
+eg_box_move eg_recipe_next(const eg_recipe *r, const eg_rng *rng)
+{
+    eg_rng ahead = *rng;
+    recipe_luck luck = recipe_draw(r, &ahead);
+    return (eg_box_move){.left = (double)luck.left / (double)r->width,
+                         .top = (double)luck.top / (double)r->height,
+                         .flip = luck.flip};
 }
 
 /* Three further copies of the sample at x, each a quarter turn after the last. */

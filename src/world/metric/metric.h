@@ -13,6 +13,10 @@
 bool eg_metric_point(const eg_record *r, int64_t who, int64_t first, int64_t end, int64_t row,
                      double *out);
 
+/* The mean over tasks of a row's mean average precision, after the last task; of boxes alone.
+ */
+bool eg_metric_boxes(const eg_record *r, int64_t who, bool half, double *out);
+
 /* Acc^t: the clients' pooled accuracies in a row, weighted by the training samples each has
  * met. */
 bool eg_metric_acc_t_at(const eg_record *r, int64_t row, double *out);

@@ -7,7 +7,7 @@
 
 enum { SERVER = -1 };
 
-/* A record of the server, one row a task and one before, accuracies in percent; -1: not
+/* A record of the server, one row per task and one before, accuracies in percent; -1: not
  * measured. */
 static eg_record *record_of(int64_t n_tasks, int64_t n_rows, const int *percent)
 {

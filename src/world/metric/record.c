@@ -10,6 +10,7 @@
 
 typedef struct record_cell {
     int64_t correct, n;
+    int64_t map; /* of n, plus 1; 0: targets are no boxes */
 } record_cell;
 
 typedef struct record_row {
@@ -114,14 +115,22 @@ static record_cell *record_cell_at(const eg_record *r, int64_t row, int64_t who,
 void eg_record_enter(eg_record *r, int64_t who, int64_t task, int64_t correct, int64_t n)
 {
     EG_ASSERT(correct >= 0 && correct <= n);
-    *record_cell_at(r, (int64_t)r->n_rows - 1, who, task) = (record_cell){correct, n};
+    *record_cell_at(r, (int64_t)r->n_rows - 1, who, task) =
+        (record_cell){.correct = correct, .n = n};
     r->has_server |= who < 0 && n > 0;
+}
+
+void eg_record_enter_map(eg_record *r, int64_t who, int64_t task, int64_t map)
+{
+    record_cell *cell = record_cell_at(r, (int64_t)r->n_rows - 1, who, task);
+    EG_ASSERT(map >= 0 && map <= cell->n);
+    cell->map = map + 1;
 }
 
 void eg_record_enter_seen(eg_record *r, int64_t correct, int64_t n)
 {
     EG_ASSERT(r->n_rows > 0 && correct >= 0 && correct <= n);
-    r->rows[r->n_rows - 1].seen = (record_cell){correct, n};
+    r->rows[r->n_rows - 1].seen = (record_cell){.correct = correct, .n = n};
 }
 
 void eg_record_met(eg_record *r, int64_t client, int64_t samples)
@@ -203,6 +212,14 @@ bool eg_record_at(const eg_record *r, int64_t row, int64_t who, int64_t task, do
     if (row < 0)
         return false;
     return record_share(record_cell_at(r, row, who, task), out);
+}
+
+bool eg_record_map(const eg_record *r, int64_t row, int64_t who, int64_t task, double *out)
+{
+    const record_cell *cell = row < 0 ? NULL : record_cell_at(r, row, who, task);
+    bool there = cell && cell->map > 0 && cell->n > 0;
+    *out = there ? (double)(cell->map - 1) / (double)cell->n : 0;
+    return there;
 }
 
 bool eg_record_seen(const eg_record *r, int64_t row, double *out)

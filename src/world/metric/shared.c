@@ -90,3 +90,17 @@ bool eg_metric_point(const eg_record *r, int64_t who, int64_t first, int64_t end
             return false;
     return true;
 }
+
+bool eg_metric_boxes(const eg_record *r, int64_t who, bool half, double *out)
+{
+    int64_t row = eg_record_task_row(r, eg_record_n_periods(r)), n = 0;
+    double sum = 0, map, at_half;
+    for (int64_t t = 0; t < eg_record_n_tasks(r); t++)
+        if (eg_record_own(r, t) > 0 && eg_record_map(r, row, who, t, &map) &&
+            eg_record_at(r, row, who, t, &at_half)) {
+            sum += half ? at_half : map;
+            n++;
+        }
+    *out = n ? sum / (double)n : 0;
+    return n > 0 && eg_record_n_periods(r) > 0;
+}

@@ -202,6 +202,55 @@ eg_status eg_build_common_stages(eg_scenario *s, int64_t rounds)
     return EG_OK;
 }
 
+eg_status eg_build_source_tasks(eg_scenario *s)
+{
+    EG_TRY(eg_build_tasks(s, (int64_t)s->n_sources));
+    for (int64_t t = 0; t < s->n_tasks; t++) {
+        if (s->sources[t].classes != s->n_classes)
+            return eg_fail(EG_EINVAL, "data: source %lld has %lld classes, another has %lld",
+                           (long long)t, (long long)s->sources[t].classes,
+                           (long long)s->n_classes);
+        s->tasks[t].source = (int32_t)t;
+        EG_TRY(eg_build_all_classes(s, t));
+    }
+    return EG_OK;
+}
+
+/* One task of a client's stream: fills up the open stage, which has `room` left, and opens more
+ * whenever `take` samples are full; n counts them. */
+static eg_status build_take(eg_scenario *s, int64_t c, int64_t t, const int64_t size[2],
+                            int64_t *room, int64_t *n)
+{
+    int64_t all = eg_build_part(s, c, t)->n, take = size[0], rounds = size[1];
+    for (int64_t from = 0; from < all;) {
+        if (*room == 0) {
+            EG_TRY(eg_build_stage(s, c, *n * rounds, (*n + 1) * rounds));
+            *room = take;
+            ++*n;
+        }
+        int64_t some = all - from < *room ? all - from : *room;
+        EG_TRY(eg_build_span(s, c, t, from, some));
+        from += some;
+        *room -= some;
+    }
+    return EG_OK;
+}
+
+eg_status eg_build_takes(eg_scenario *s, int64_t take, int64_t rounds)
+{
+    int64_t most = 0;
+    for (int64_t c = 0; c < s->n_clients; c++) {
+        int64_t room = 0, n = 0;
+        for (int64_t slot = 0; slot < s->n_tasks; slot++)
+            EG_TRY(build_take(s, c, s->order[c * s->n_tasks + slot],
+                              (const int64_t[2]){take, rounds}, &room, &n));
+        most = n > most ? n : most;
+    }
+    int64_t wanted = eg_scenario_wanted(s, s->n_clients);
+    s->n_rounds = (most * rounds * s->n_clients + wanted - 1) / wanted;
+    return EG_OK;
+}
+
 static eg_status build_check_labels(const eg_labels *l, size_t i)
 {
     if (l->n_train < 1 || l->classes < 1 || l->classes > INT32_MAX || l->n_test < 0)
@@ -272,6 +321,11 @@ static eg_status build_clients(eg_scenario *s)
     if (s->n_clients > INT32_MAX || s->n_clients * s->n_tasks > (int64_t)1 << 28)
         return eg_fail(EG_EINVAL, "clients: %lld with %lld tasks each are too many",
                        (long long)s->n_clients, (long long)s->n_tasks);
+    if (s->common.selection && s->common.per_round > 0)
+        return eg_fail(EG_EINVAL, "selection: poisson draws each client with the chance that "
+                                  "participation says: set per_round to 0");
+    if (s->common.selection && !(s->common.participation > 0))
+        return eg_fail(EG_EINVAL, "selection: poisson with participation 0 draws nobody");
     if (s->common.per_round > s->n_clients)
         return eg_fail(EG_EINVAL, "per_round: %lld of %lld clients",
                        (long long)s->common.per_round, (long long)s->n_clients);

@@ -134,6 +134,18 @@ static int cursor_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Draws each client by itself; one without data stays where it is. */
+static void cursor_select_each(eg_cursor *c, int64_t n)
+{
+    int64_t got = 0;
+    eg_rng r = eg_rng_at(c->s->run_seed, EG_NOBODY, (uint32_t)c->round, EG_FOR_SELECT);
+    for (int64_t i = 0; i < n; i++)
+        if (eg_rng_unit(&r) < c->s->common.participation && cursor_stage(c, c->list[i]) >= 0)
+            c->list[got++] = c->list[i];
+    c->wants_all = c->s->common.participation >= 1;
+    c->n_selected = got;
+}
+
 /* Draws clients one by one, without replacement; one without data is put aside and another
  * drawn. */
 static void cursor_select(eg_cursor *c)
@@ -143,6 +155,10 @@ static void cursor_select(eg_cursor *c)
     for (int64_t i = 0; i < s->n_clients; i++)
         if (eg_cursor_present(c, i))
             c->list[n++] = (int32_t)i;
+    if (eg_scenario_chance(s) > 0) {
+        cursor_select_each(c, n);
+        return;
+    }
     int64_t wanted = n > 0 ? eg_scenario_wanted(s, n) : 0;
     bool all = c->wants_all = wanted == n;
     eg_rng r = eg_rng_at(s->run_seed, EG_NOBODY, (uint32_t)c->round, EG_FOR_SELECT);

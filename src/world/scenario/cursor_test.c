@@ -237,7 +237,7 @@ static void test_absent_clients_leave_and_come_back(void **state)
 static void test_real_time_data_is_seen_once_and_tests_add_up(void **state)
 {
     (void)state;
-    eg_labels l = fixture_labels(10, 60, 1); /* 12 test samples a class */
+    eg_labels l = fixture_labels(10, 60, 1); /* 12 test samples per class */
     eg_scenario *s;
     eg_cursor *c =
         start("kind=realtime clients=3 classes=2 samples=10 path=gradual", 1, &l, &s);
@@ -265,7 +265,7 @@ static void test_real_time_data_is_seen_once_and_tests_add_up(void **state)
 static void test_real_time_types_may_share_classes_but_not_data(void **state)
 {
     (void)state;
-    eg_labels l = fixture_labels(10, 80, 1); /* 16 test samples a class */
+    eg_labels l = fixture_labels(10, 80, 1); /* 16 test samples per class */
     eg_scenario *s;
     eg_cursor *c =
         start("kind=realtime clients=2 classes=2 shared=2 samples=10 path=gradual", 1, &l, &s);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* n training samples a class and n/5 test samples, classes by turns, owned by `owners` by
+/* n training samples per class and n/5 test samples, classes by turns, owned by `owners` by
  * turns. */
 static inline eg_labels fixture_labels(int64_t classes, int64_t n, int32_t owners)
 {

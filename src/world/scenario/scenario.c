@@ -160,6 +160,22 @@ int64_t eg_scenario_learned(const eg_scenario *s, int64_t t)
     return first + 1;
 }
 
+double eg_scenario_chance(const eg_scenario *s)
+{
+    return s->common.selection ? s->common.participation : 0;
+}
+
+int64_t eg_scenario_most_samples(const eg_scenario *s)
+{
+    int64_t most = 0;
+    for (int64_t c = 0; c < s->n_clients; c++)
+        for (int64_t i = 0; i < eg_scenario_n_stages(s, c); i++) {
+            int64_t n = eg_scenario_stage(s, c, i)->n;
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
 int64_t eg_scenario_wanted(const eg_scenario *s, int64_t n)
 {
     int64_t wanted = s->common.per_round;

@@ -37,7 +37,8 @@ typedef enum eg_order {
 typedef struct eg_common {
     int64_t clients, join, per_round, away_rounds, curriculum, pad, seed;
     double participation, away;
-    int order; /* eg_order */
+    int order;     /* eg_order */
+    int selection; /* of "exact|poisson" */
     bool announce;
 } eg_common;
 
@@ -132,6 +133,9 @@ eg_status eg_build_all_classes(eg_scenario *s, int64_t t);
  * clients draw their classes, n tasks without. */
 eg_status eg_build_by_class(eg_scenario *s, int64_t n, bool shuffled);
 
+/* Declares a task for each data source, with all its classes. */
+eg_status eg_build_source_tasks(eg_scenario *s);
+
 /* Takes a share of the clients' samples out of training, after the split. */
 eg_status eg_build_hold_out(eg_scenario *s, double share);
 
@@ -143,8 +147,10 @@ const eg_holding *eg_build_part(const eg_scenario *s, int64_t client, int64_t t)
 /* One stage a slot of `rounds` rounds, the same rounds for all clients. */
 eg_status eg_build_common_stages(eg_scenario *s, int64_t rounds);
 
-/* How many clients are wanted of n that are there. */
-int64_t eg_scenario_wanted(const eg_scenario *s, int64_t n);
+/* One stage for each `take` samples of a client's stream, its tasks in their order, which lasts
+ * for as many participations as `rounds`. */
+eg_status eg_build_takes(eg_scenario *s, int64_t take, int64_t rounds);
+
 bool eg_scenario_away(const eg_scenario *s, int64_t client, int64_t round);
 const eg_stage *eg_scenario_stage(const eg_scenario *s, int64_t client, int64_t stage);
 

@@ -50,7 +50,10 @@ static void test_streams_repeat_for_a_seed_and_differ_for_another(void **state)
     char words[64], first[65], again[65], other[65];
     for (const eg_kind *const *k = eg_kinds; *k; k++) {
         snprintf(words, sizeof words, "kind=%s clients=5%s", (*k)->component.name,
-                 strcmp((*k)->component.name, "realtime") == 0 ? " samples=10" : "");
+                 strcmp((*k)->component.name, "realtime") == 0 ? " samples=10"
+                 : strcmp((*k)->component.name, "stream") == 0
+                     ? " partition=iid" /* else none */
+                     : "");
         digest_of(words, 0, &l, first);
         digest_of(words, 0, &l, again);
         digest_of(words, 1, &l, other);

@@ -16,6 +16,7 @@ static const eg_opt spec_opts[] = {
     EG_OPT_INT(eg_common, join, 0, 0, 1e6, "clients that join with each further task"),
     EG_OPT_INT(eg_common, per_round, 0, 0, 1e6, "clients chosen each round; 0: by participation"),
     EG_OPT_REAL(eg_common, participation, 1, 0, 1, "the part of the clients chosen each round"),
+    EG_OPT_CHOICE(eg_common, selection, 0, "of clients: as many as participation says; or each by itself with that chance, as differential privacy wants it", "exact|poisson"),
     EG_OPT_REAL(eg_common, away, 0, 0, 0.999, "the part of the time a client is away"),
     EG_OPT_INT(eg_common, away_rounds, 10, 1, 1e6, "rounds for which it leaves or stays"),
     EG_OPT_CHOICE(eg_common, order, 0, "of tasks: by number, one shuffle for all, or each client its own", "auto|natural|shuffled|own"),
@@ -126,13 +127,24 @@ static void spec_rows(const eg_opt *opts, const void *self, const char *prefix, 
     }
 }
 
+/* The selection is there if it is not the usual one, so that what was written before it could
+ * be chosen stays what it was. */
+static void spec_common_rows(const eg_spec *spec, eg_spec_row row, void *to)
+{
+    for (const eg_opt *o = spec_opts; o->name; o++) {
+        const eg_opt one[] = {*o, EG_OPT_END};
+        if (spec->common.selection || strcmp(o->name, "selection") != 0)
+            spec_rows(one, &spec->common, "", row, to);
+    }
+}
+
 void eg_spec_each(const eg_spec *spec, eg_spec_row row, void *to)
 {
     if (!spec->kind)
         return;
     row(to, "kind", spec->kind->component.name);
     spec_rows(spec->kind->component.opts, spec->kind_self, "", row, to);
-    spec_rows(spec_opts, &spec->common, "", row, to);
+    spec_common_rows(spec, row, to);
     row(to, "partition", spec->partition->component.name);
     spec_rows(spec->partition->component.opts, spec->partition_self, "partition.", row, to);
 }

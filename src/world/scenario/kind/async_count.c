@@ -25,39 +25,10 @@ static eg_status async_count_tasks(const void *self, eg_scenario *s)
     return eg_build_by_class(s, a->tasks, a->class_order == 1);
 }
 
-/* One task of the client's stream: fills up the open stage, which has `room` left, and opens
- * more whenever `take` samples are full; n counts them. */
-static eg_status async_count_task(const async_count *a, eg_scenario *s, int64_t c, int64_t t,
-                                  int64_t *room, int64_t *n)
-{
-    int64_t size = eg_build_part(s, c, t)->n;
-    for (int64_t from = 0; from < size;) {
-        if (*room == 0) {
-            EG_TRY(eg_build_stage(s, c, *n * a->rounds, (*n + 1) * a->rounds));
-            *room = a->take;
-            ++*n;
-        }
-        int64_t some = size - from < *room ? size - from : *room;
-        EG_TRY(eg_build_span(s, c, t, from, some));
-        from += some;
-        *room -= some;
-    }
-    return EG_OK;
-}
-
 static eg_status async_count_stages(const void *self, eg_scenario *s)
 {
     const async_count *a = self;
-    int64_t most = 0;
-    for (int64_t c = 0; c < s->n_clients; c++) {
-        int64_t room = 0, n = 0;
-        for (int64_t slot = 0; slot < s->n_tasks; slot++)
-            EG_TRY(async_count_task(a, s, c, s->order[c * s->n_tasks + slot], &room, &n));
-        most = n > most ? n : most;
-    }
-    int64_t wanted = eg_scenario_wanted(s, s->n_clients);
-    s->n_rounds = (most * a->rounds * s->n_clients + wanted - 1) / wanted;
-    return EG_OK;
+    return eg_build_takes(s, a->take, a->rounds);
 }
 
 const eg_kind eg_kind_async_count = {

@@ -17,7 +17,7 @@ typedef struct async_schedule {
 static const eg_opt async_schedule_opts[] = {
     EG_OPT_INT(async_schedule, tasks, 10, 1, 100000, "tasks; the classes are divided among them"),
     EG_OPT_INT(async_schedule, rounds, 5000, 1, 1e8, "rounds in all"),
-    EG_OPT_REAL(async_schedule, spread, 0.3, 0, 1, "how far a task's rounds may be from the mean, as its part"),
+    EG_OPT_REAL(async_schedule, spread, 0.3, 0, 1, "how far a task's rounds may be from the mean, as a fraction of it"),
     EG_OPT_CHOICE(async_schedule, class_order, 0, "how classes are put into tasks", "natural|shuffled"),
     EG_OPT_END,
 };

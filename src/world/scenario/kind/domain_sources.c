@@ -17,16 +17,7 @@ static const eg_opt domain_sources_opts[] = {
 static eg_status domain_sources_tasks(const void *self, eg_scenario *s)
 {
     (void)self;
-    EG_TRY(eg_build_tasks(s, (int64_t)s->n_sources));
-    for (int64_t t = 0; t < s->n_tasks; t++) {
-        if (s->sources[t].classes != s->n_classes)
-            return eg_fail(EG_EINVAL, "data: source %lld has %lld classes, another has %lld",
-                           (long long)t, (long long)s->sources[t].classes,
-                           (long long)s->n_classes);
-        s->tasks[t].source = (int32_t)t;
-        EG_TRY(eg_build_all_classes(s, t));
-    }
-    return EG_OK;
+    return eg_build_source_tasks(s);
 }
 
 static eg_status domain_sources_stages(const void *self, eg_scenario *s)

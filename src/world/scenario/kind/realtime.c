@@ -1,4 +1,4 @@
-/* realtime.c - one small task a round, its data seen once: every client walks through its own
+/* realtime.c - one small task per round, its data seen once: every client walks through its own
  * task types, and is tested on all it has met (pFedGRP, experiments 1, 2 and 3).
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -94,7 +94,7 @@ static eg_status realtime_stages(const void *self, eg_scenario *s)
 
 const eg_kind eg_kind_realtime = {
     .component = {"realtime",
-                  "one small task a round, its data seen once; tested on all that was met",
+                  "one small task per round, its data seen once; tested on all that was met",
                   sizeof(realtime), realtime_opts},
     .offers = EG_OFFERS_TASK_CLASSES,
     .clock = EG_CLOCK_USED,

@@ -2,6 +2,7 @@
  * while stocks last (FedSpace: Shenaj et al., 2023).
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/real.h"
 #include "world/scenario/scenario.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ static void power_law_sizes(const power_law *p, power_law_draw *d, int64_t total
 {
     double sum = 0;
     for (int64_t i = 0; i < d->n; i++)
-        sum += d->size[i] = pow(eg_rng_unit(r), 1 / p->exponent);
+        sum += d->size[i] = eg_real_pow(eg_rng_unit(r), 1 / p->exponent);
     int64_t rest = total;
     for (int64_t i = 0; i < d->n; i++) {
         d->target[i] = (int64_t)rint((double)total * d->size[i] / sum);

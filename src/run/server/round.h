@@ -1,0 +1,44 @@
+/* round.h - a round in progress: its exchange, and who has turns in it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EG_ROUND_H
+#define EG_ROUND_H
+
+#include "method/mean.h"
+#include "run/server/federation.h"
+
+/* Who has turns in an exchange. */
+typedef struct eg_round_who {
+    int64_t n;
+    const int32_t *clients; /* [n], ascending */
+    uint8_t *met;           /* [n, n_classes], or one row for all; NULL: all classes count */
+    size_t met_step;        /* from one client's row to the next */
+} eg_round_who;
+
+typedef struct eg_round {
+    eg_federation *f;
+    size_t exchange;     /* its place in the agreement */
+    eg_round_who chosen; /* those of the round, */
+    eg_round_who all;    /* and with those who would be if they had data; n 0: not asked yet */
+    int32_t *list;       /* the clients of the latter */
+    const eg_round_who *now; /* of these two, those of the exchange */
+    eg_bundle *down;         /* what all are sent */
+    int64_t good;            /* uploads that count */
+    eg_bundle_mean answers;  /* of an exchange whose answers count by their mean alone */
+    double samples, loss, bytes_up, bytes_down;
+    char abandoned[256]; /* why no sum came of training; "": one did, or there are none */
+} eg_round;
+
+/* Makes the download of an exchange; tells client i's turn; leaves one out, for what eg_error
+ * says; counts what a turn took, and writes its notes. */
+eg_status eg_round_send(eg_round *r);
+eg_status eg_round_tell(void *round, int64_t i, eg_turn *out, eg_bundle **own);
+eg_status eg_round_leave_out(eg_round *r, int64_t client);
+void eg_round_spend(eg_federation *f, bool trains, const eg_reply *reply);
+eg_status eg_round_note(const eg_round *r, int64_t client, const eg_reply *reply);
+
+/* hidden.c: an exchange of whose answers the server learns the sum alone. Of training the mean
+ * becomes next_param and next_state; what parts declared is collected. */
+eg_status eg_round_hidden(eg_round *r);
+
+#endif

@@ -1,0 +1,283 @@
+/* boxes.c - pictures with boxes: a folder of PNG and JPEG files, beside each a text of boxes.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * <path>/train/x.jpg with x.txt and <path>/test/y.jpg with y.txt; or only <path>/x.jpg, then
+ * every test_every-th picture in order is for testing. The order is that of names, numbers in
+ * them by their value, so that frames of a film follow each other. What stands before the first
+ * "_" of a name is the picture's owner: the town, the camera. Classes are the lines of
+ * labels.txt, in <path> or in the folder above it. A sample counts as its largest box's class.
+ */
+#include "io/file.h"
+#include "io/image.h"
+#include "world/data/find.h"
+#include "world/data/resize.h"
+#include "world/data/yolo_text.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { BOXES_GREY = 127, BOXES_TEXT = 1 << 20, BOXES_CLASSES = 1000 };
+
+typedef struct boxes {
+    char path[EG_OPT_TEXT_SIZE], only[EG_OPT_TEXT_SIZE];
+    int64_t height, width, most, test_every;
+} boxes;
+
+// clang-format off
+static const eg_opt boxes_opts[] = {
+    EG_OPT_TEXT(boxes, path, "boxes", "of the pictures; below the data folder, or absolute"),
+    EG_OPT_TEXT(boxes, only, "", "the beginning of the names of the pictures that are taken: a town, a camera; empty: all"),
+    EG_OPT_INT(boxes, height, 96, 1, 4096, "to scale to; what is left over is grey"),
+    EG_OPT_INT(boxes, width, 160, 1, 4096, "to scale to; what is left over is grey"),
+    EG_OPT_INT(boxes, most, 32, 1, EG_MAX_BOXES, "boxes kept of a picture, the largest first"),
+    EG_OPT_INT(boxes, test_every, 5, 2, 1000, "one of so many is for testing, if no split"),
+    EG_OPT_END,
+};
+// clang-format on
+
+/* Names of pictures in order, and of classes. */
+typedef struct boxes_list {
+    char folder[EG_PATH_SIZE];
+    int n;
+    struct dirent **names; /* [n] */
+    int64_t classes;
+    char *labels; /* the text of labels.txt, lines ended by zeros */
+    const char *label[BOXES_CLASSES];
+} boxes_list;
+
+static void boxes_fini(boxes_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->names[i]);
+    free(l->names);
+    free(l->labels);
+}
+
+static int boxes_is_picture(const struct dirent *e)
+{
+    const char *dot = strrchr(e->d_name, '.');
+    return e->d_name[0] != '.' && dot &&
+           (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 ||
+            strcasecmp(dot, ".jpeg") == 0);
+}
+
+/* Names with their numbers by value: frame_9 before frame_10. */
+static int boxes_compare(const struct dirent **a, const struct dirent **b)
+{
+    const char *x = (*a)->d_name, *y = (*b)->d_name;
+    while (*x && *y) {
+        size_t n = strspn(x, "0123456789"), m = strspn(y, "0123456789");
+        if (n && m) {
+            unsigned long long of_x = strtoull(x, NULL, 10), of_y = strtoull(y, NULL, 10);
+            if (of_x != of_y)
+                return of_x < of_y ? -1 : 1;
+            x += n, y += m;
+        } else if (*x != *y) {
+            break;
+        } else {
+            x++, y++;
+        }
+    }
+    return *x || *y ? (unsigned char)*x - (unsigned char)*y
+                    : strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Reads the names of the classes, a line each. */
+static eg_status boxes_labels(const char *root, boxes_list *l)
+{
+    char path[EG_PATH_SIZE], above[EG_PATH_SIZE];
+    size_t n;
+    struct stat st;
+    EG_TRY(eg_path_join(root, "labels.txt", path));
+    EG_TRY(eg_path_join(root, "../labels.txt", above));
+    EG_TRY(eg_file_read(stat(path, &st) == 0 ? path : above, BOXES_TEXT,
+                        (unsigned char **)&l->labels, &n));
+    char *rest = l->labels;
+    for (char *at; (at = strtok_r(rest, "\r\n", &rest));)
+        if (l->classes < BOXES_CLASSES)
+            l->label[l->classes++] = at;
+    return l->classes ? EG_OK : eg_fail(EG_EFORMAT, "%s: there are no classes in it", path);
+}
+
+static eg_status boxes_find(const boxes *b, const eg_origin *from, eg_split split,
+                            boxes_list *l, bool *whole)
+{
+    char root[EG_PATH_SIZE], train[EG_PATH_SIZE];
+    struct stat st;
+    EG_TRY(eg_find_root(from, b->path, root));
+    EG_TRY(eg_path_join(root, "train", train));
+    *whole = stat(train, &st) != 0 || !S_ISDIR(st.st_mode);
+    EG_TRY(eg_path_join(root, *whole ? "." : split == EG_TRAIN ? "train" : "test", l->folder));
+    if (stat(l->folder, &st) != 0 || !S_ISDIR(st.st_mode))
+        return eg_fail(EG_ENOENT, "%s: there is no such folder", l->folder);
+    l->n = scandir(l->folder, &l->names, boxes_is_picture, boxes_compare);
+    if (l->n < 0) {
+        l->n = 0;
+        return eg_file_fail(l->folder, "cannot be read");
+    }
+    return boxes_labels(root, l);
+}
+
+/* Keeps the names that are wanted: with their beginning, and of the split. */
+static eg_status boxes_keep(const boxes *b, eg_split split, bool whole, boxes_list *l)
+{
+    int kept = 0, met = 0;
+    for (int i = 0; i < l->n; i++) {
+        bool named = strncmp(l->names[i]->d_name, b->only, strlen(b->only)) == 0;
+        bool test = named && whole && ++met % b->test_every == 0;
+        if (named && (!whole || test == (split == EG_TEST)))
+            l->names[kept++] = l->names[i];
+        else
+            free(l->names[i]);
+    }
+    l->n = kept;
+    return kept ? EG_OK
+                : eg_fail(EG_EFORMAT, "%s: there are no PNG or JPEG files%s%s in it", l->folder,
+                          *b->only ? " that begin with " : "", b->only);
+}
+
+/* The owner's number: of the first name that begins alike, counted. */
+static int32_t boxes_owner(const boxes_list *l, int i)
+{
+    int32_t owner = -1;
+    size_t n = strcspn(l->names[i]->d_name, "_");
+    for (int k = 0; k <= i; k++)
+        if (k == 0 || strcspn(l->names[k]->d_name, "_") != n ||
+            strncmp(l->names[k]->d_name, l->names[k - 1]->d_name, n + 1) != 0)
+            owner++;
+    return owner;
+}
+
+/* Where a picture lies within its frame. */
+typedef struct boxes_frame {
+    int64_t height, width, top, left;
+} boxes_frame;
+
+static boxes_frame boxes_fit(const eg_image *im, const eg_table *t)
+{
+    double scale = (double)t->height / (double)im->height;
+    if ((double)im->width * scale > (double)t->width)
+        scale = (double)t->width / (double)im->width;
+    boxes_frame f = {(int64_t)((double)im->height * scale + 0.5),
+                     (int64_t)((double)im->width * scale + 0.5), 0, 0};
+    f.height = f.height < 1 ? 1 : f.height, f.width = f.width < 1 ? 1 : f.width;
+    f.top = (t->height - f.height) / 2, f.left = (t->width - f.width) / 2;
+    return f;
+}
+
+/* Scales a picture into sample i, with grey around. */
+static eg_status boxes_place(const eg_image *im, const boxes_frame *f, eg_table *t, int64_t i)
+{
+    uint8_t *plane, *to = t->u8 + (size_t)i * eg_table_sample(t);
+    eg_resizer *r;
+    memset(to, BOXES_GREY, eg_table_sample(t));
+    EG_TRY(eg_alloc((size_t)(f->height * f->width), 1, &plane));
+    eg_status s = eg_resizer_new(im->height, im->width, f->height, f->width, &r);
+    for (int64_t c = 0; s == EG_OK && c < t->channels; c++) {
+        eg_resizer_u8(r, im->pixels + (im->channels == 3 ? c : 0), im->channels, plane);
+        for (int64_t y = 0; y < f->height; y++)
+            memcpy(to + (c * t->height + f->top + y) * t->width + f->left, plane + y * f->width,
+                   (size_t)f->width);
+    }
+    eg_resizer_free(r);
+    free(plane);
+    return s;
+}
+
+static int boxes_larger(const void *a, const void *b)
+{
+    const eg_box *x = a, *y = b;
+    float of_x = x->w * x->h, of_y = y->w * y->h;
+    return (of_x < of_y) - (of_x > of_y);
+}
+
+/* Moves boxes into the frame, as sample i's target; its label is the largest one's class. */
+static void boxes_target(eg_box_list *l, const boxes_frame *f, eg_table *t, int64_t i)
+{
+    float *to = t->target + i * t->target_width;
+    qsort(l->box, (size_t)l->n, sizeof *l->box, boxes_larger);
+    for (int64_t k = 0; k * EG_BOX_SIZE < t->target_width; k++) {
+        eg_box b = {.label = EG_NO_BOX};
+        if (k < l->n) {
+            float w = (float)t->width, h = (float)t->height;
+            b = l->box[k];
+            b.x = (b.x * (float)f->width + (float)f->left) / w, b.w *= (float)f->width / w;
+            b.y = (b.y * (float)f->height + (float)f->top) / h, b.h *= (float)f->height / h;
+        }
+        memcpy(to + k * EG_BOX_SIZE, &b, sizeof b);
+    }
+    t->y[i] = l->n && l->box[0].label >= 0 ? (int32_t)l->box[0].label : 0;
+}
+
+/* Reads the text beside a picture. */
+static eg_status boxes_read(const char *picture, eg_box_list *l)
+{
+    char path[EG_PATH_SIZE];
+    unsigned char *text;
+    size_t n, stem = (size_t)(strrchr(picture, '.') - picture);
+    struct stat st;
+    if (stem + 5 > sizeof path)
+        return eg_fail(EG_EINVAL, "%s: the path is too long", picture);
+    snprintf(path, sizeof path, "%.*s.txt", (int)stem, picture);
+    if (stat(path, &st) != 0)
+        return eg_fail(EG_ENOENT,
+                       "%s has no text of boxes beside it, %s; without boxes it is empty",
+                       picture, path);
+    EG_TRY(eg_file_read(path, BOXES_TEXT, &text, &n));
+    eg_status s = eg_yolo_text_parse(path, (const char *)text, l);
+    free(text);
+    return s;
+}
+
+static eg_status boxes_sample(const boxes_list *l, int i, eg_table *t)
+{
+    char path[EG_PATH_SIZE];
+    eg_image im;
+    eg_box_list list = {.classes = l->classes};
+    EG_TRY(eg_path_join(l->folder, l->names[i]->d_name, path));
+    EG_TRY(boxes_read(path, &list));
+    EG_TRY(eg_image_load(path, &im));
+    boxes_frame f = boxes_fit(&im, t);
+    eg_status s = boxes_place(&im, &f, t, i);
+    boxes_target(&list, &f, t, i);
+    t->group[i] = boxes_owner(l, i);
+    eg_image_fini(&im);
+    return s;
+}
+
+static eg_status boxes_fill(const boxes *b, const boxes_list *l, eg_table *t)
+{
+    EG_TRY(eg_table_alloc_u8(t, l->n, 3, b->height, b->width, l->classes));
+    EG_TRY(eg_table_alloc_targets(t, b->most * EG_BOX_SIZE));
+    EG_TRY(eg_table_name_classes(t, l->label));
+    EG_TRY(eg_alloc((size_t)t->n, sizeof *t->group, &t->group));
+    for (int i = 0; i < l->n; i++)
+        EG_TRY(boxes_sample(l, i, t));
+    return EG_OK;
+}
+
+static eg_status boxes_load(const void *self, const eg_origin *from, eg_split split,
+                            eg_table *out)
+{
+    const boxes *b = self;
+    boxes_list l = {0};
+    bool whole = false;
+    eg_status s = boxes_find(b, from, split, &l, &whole);
+    if (s == EG_OK)
+        s = boxes_keep(b, split, whole, &l);
+    if (s == EG_OK)
+        s = boxes_fill(b, &l, out);
+    boxes_fini(&l);
+    return s;
+}
+
+const eg_dataset eg_dataset_boxes = {
+    .component = {"boxes", "your own pictures with boxes: PNG or JPEG, beside each a YOLO text",
+                  sizeof(boxes), boxes_opts},
+    .target = "detection",
+    .load = boxes_load,
+};
