@@ -132,7 +132,7 @@ static eg_status build_split(eg_scenario *s, const void *self)
         .n_sources = s->n_sources,
         .works = works,
     };
-    eg_status status = s->partition->split(self, &split);
+    eg_status status = eg_deal_split(s->partition, self, &split);
     if (status == EG_OK)
         status = eg_deal_pack(&split, s->partition->ordered);
     free(split.gifts);

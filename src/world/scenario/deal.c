@@ -37,7 +37,8 @@ static eg_status stock_fill(const eg_labels *l, const int32_t *slot, int64_t n_s
     return EG_OK; /* first[k + 1] has moved to the end of class k, which begins class k + 1 */
 }
 
-eg_status eg_stock_task(const eg_deal *s, int64_t t, eg_stock *out)
+/* The pool of a task's classes in their order. */
+static eg_status stock_task(const eg_deal *s, int64_t t, eg_stock *out)
 {
     const eg_task *task = &s->tasks[t];
     const eg_labels *l = &s->sources[task->source];
@@ -85,6 +86,34 @@ eg_status eg_deal_give(eg_deal *s, int64_t client, int64_t t, const int64_t *ids
     for (int64_t i = 0; i < n; i++) {
         EG_TRY(eg_grow(&s->gifts, s->n_gifts, &s->cap_gifts, sizeof *s->gifts));
         s->gifts[s->n_gifts++] = (eg_gift){(int32_t)client, (int32_t)t, ids[i]};
+    }
+    return EG_OK;
+}
+
+eg_status eg_deal_runs(eg_deal *s, int64_t t, const eg_stock *pool)
+{
+    int64_t *workers, n;
+    EG_TRY(eg_deal_workers(s, t, &workers, &n));
+    eg_status status = EG_OK;
+    for (int64_t j = 0; j < n && status == EG_OK; j++) {
+        int64_t from = j * pool->n / n, to = (j + 1) * pool->n / n;
+        status = eg_deal_give(s, workers[j], t, pool->ids + from, to - from);
+    }
+    free(workers);
+    return status;
+}
+
+eg_status eg_deal_split(const eg_partition *p, const void *self, eg_deal *s)
+{
+    if (p->split)
+        return p->split(self, s);
+    for (int64_t t = 0; t < s->n_tasks; t++) {
+        eg_stock pool;
+        eg_status status = stock_task(s, t, &pool);
+        if (status == EG_OK)
+            status = p->task(self, s, t, &pool);
+        eg_stock_fini(&pool);
+        EG_TRY(status);
     }
     return EG_OK;
 }

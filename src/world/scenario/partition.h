@@ -27,25 +27,29 @@ typedef struct eg_deal {
     size_t n_gifts, cap_gifts;
 } eg_deal;
 
+/* The samples of some classes, class by class, in data order within a class. Free both arrays.
+ */
+typedef struct eg_stock {
+    int64_t n, n_classes;
+    int64_t *ids;   /* [n]; who splits may put them in another order */
+    int64_t *first; /* [n_classes + 1]: where each class begins */
+} eg_stock;
+
+/* It splits all at once, or task by task. */
 typedef struct eg_partition {
     eg_component component;
     bool own_classes; /* clients draw the classes of their tasks: eg_deal_own */
     bool ordered;     /* lists are kept as given; else each is shuffled in the end */
     eg_status (*split)(const void *self, eg_deal *s);
+    eg_status (*task)(const void *self, eg_deal *s, int64_t t, const eg_stock *pool);
 } eg_partition;
 
 extern const eg_partition *const eg_partitions[]; /* ends with NULL */
 
-/* The samples of some classes, class by class, in data order within a class. Free both arrays.
- */
-typedef struct eg_stock {
-    int64_t n, n_classes;
-    int64_t *ids;   /* [n] */
-    int64_t *first; /* [n_classes + 1]: where each class begins */
-} eg_stock;
+/* Has p split. */
+eg_status eg_deal_split(const eg_partition *p, const void *self, eg_deal *s);
 
-/* The pool of a task's classes in their order, and that of a whole source. Free with _fini. */
-eg_status eg_stock_task(const eg_deal *s, int64_t t, eg_stock *out);
+/* The pool of a whole source. Free with _fini. */
 eg_status eg_stock_source(const eg_deal *s, size_t source, eg_stock *out);
 void eg_stock_fini(eg_stock *p);
 
@@ -55,7 +59,11 @@ eg_status eg_deal_workers(const eg_deal *s, int64_t t, int64_t **out, int64_t *n
 /* Hands samples to a client. */
 eg_status eg_deal_give(eg_deal *s, int64_t client, int64_t t, const int64_t *ids, int64_t n);
 
-/* Like it for samples of a whole source: each goes to every task that has its class. */
+/* Cuts a task's samples into equal runs, one for each client that will work on it. */
+eg_status eg_deal_runs(eg_deal *s, int64_t t, const eg_stock *pool);
+
+/* Like eg_deal_give for samples of a whole source: each goes to every task that has its class.
+ */
 eg_status eg_deal_give_source(eg_deal *s, int64_t client, size_t source, const int64_t *ids,
                               int64_t n);
 

@@ -15,25 +15,19 @@ static const eg_opt alone_opts[] = {
     EG_OPT_END,
 };
 
-static eg_status alone_split(const void *self, eg_deal *s)
+static eg_status alone_task(const void *self, eg_deal *s, int64_t t, const eg_stock *pool)
 {
     const alone *a = self;
     if (a->client >= s->n_clients)
         return eg_fail(EG_EINVAL, "client: there is no client %lld among %lld",
                        (long long)a->client, (long long)s->n_clients);
-    for (int64_t t = 0; t < s->n_tasks; t++) {
-        eg_stock pool;
-        eg_status status = eg_stock_task(s, t, &pool);
-        if (status == EG_OK && s->works[a->client * s->n_tasks + t])
-            status = eg_deal_give(s, a->client, t, pool.ids, pool.n);
-        eg_stock_fini(&pool);
-        EG_TRY(status);
-    }
-    return EG_OK;
+    return s->works[a->client * s->n_tasks + t]
+               ? eg_deal_give(s, a->client, t, pool->ids, pool->n)
+               : EG_OK;
 }
 
 const eg_partition eg_partition_alone = {
     .component = {"alone", "all samples are one client's, who has data of its own",
                   sizeof(alone), alone_opts},
-    .split = alone_split,
+    .task = alone_task,
 };

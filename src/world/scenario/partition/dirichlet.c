@@ -126,8 +126,9 @@ static eg_status dirichlet_draw_task(const dirichlet *p, eg_deal *s, int64_t t,
     return EG_OK;
 }
 
-static eg_status dirichlet_task(const dirichlet *p, eg_deal *s, int64_t t, const eg_stock *pool)
+static eg_status dirichlet_task(const void *self, eg_deal *s, int64_t t, const eg_stock *pool)
 {
+    const dirichlet *p = self;
     dirichlet_draw d = {.pool = pool};
     int64_t *workers;
     EG_TRY(eg_deal_workers(s, t, &workers, &d.n));
@@ -150,23 +151,10 @@ static eg_status dirichlet_task(const dirichlet *p, eg_deal *s, int64_t t, const
     return status;
 }
 
-static eg_status dirichlet_split(const void *self, eg_deal *s)
-{
-    for (int64_t t = 0; t < s->n_tasks; t++) {
-        eg_stock pool;
-        eg_status status = eg_stock_task(s, t, &pool);
-        if (status == EG_OK)
-            status = dirichlet_task(self, s, t, &pool);
-        eg_stock_fini(&pool);
-        EG_TRY(status);
-    }
-    return EG_OK;
-}
-
 const eg_partition eg_partition_dirichlet = {
     .component =
         {"dirichlet",
          "each class of a task spread over the clients in Dirichlet(alpha) proportions",
          sizeof(dirichlet), dirichlet_opts},
-    .split = dirichlet_split,
+    .task = dirichlet_task,
 };

@@ -35,8 +35,9 @@ static eg_status shards_give(const shards *p, eg_deal *s, int64_t t, const eg_st
     return status;
 }
 
-static eg_status shards_task(const shards *p, eg_deal *s, int64_t t, const eg_stock *pool)
+static eg_status shards_task(const void *self, eg_deal *s, int64_t t, const eg_stock *pool)
 {
+    const shards *p = self;
     int64_t *workers, n;
     EG_TRY(eg_deal_workers(s, t, &workers, &n));
     eg_status status;
@@ -52,23 +53,10 @@ static eg_status shards_task(const shards *p, eg_deal *s, int64_t t, const eg_st
     return status;
 }
 
-static eg_status shards_split(const void *self, eg_deal *s)
-{
-    for (int64_t t = 0; t < s->n_tasks; t++) {
-        eg_stock pool;
-        eg_status status = eg_stock_task(s, t, &pool);
-        if (status == EG_OK)
-            status = shards_task(self, s, t, &pool);
-        eg_stock_fini(&pool);
-        EG_TRY(status);
-    }
-    return EG_OK;
-}
-
 const eg_partition eg_partition_shards = {
     .component =
         {"shards",
          "samples sorted by label and cut into shards, of which each client draws a few",
          sizeof(shards), shards_opts},
-    .split = shards_split,
+    .task = shards_task,
 };
