@@ -107,14 +107,14 @@ for id in "${looks[@]}"; do
     wait "$id" || fail "a browser ends with $?; 124: it was not done in 100 seconds"
 done
 
-one=(accuracy matrix forgetting confusion classes loss time clients bytes bytes-total)
+one=(accuracy matrix forgetting confusion classes loss time client-loss held clients bytes bytes-total)
 expect dark "${one[@]}" bytes-accuracy time-accuracy
 expect light "${one[@]}" bytes-accuracy time-accuracy
 expect compare compare final losses bytes-accuracy time-accuracy "${one[@]}" "${one[@]}" "${one[@]}" "${one[@]}"
 expect stream met client-accuracy
 expect sheets sheet sheet sheet sheet sheet sheet
 expect sheets-dark sheet sheet sheet sheet sheet sheet
-grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="45" data-buttons="45"' "$folder/narrow.dom" ||
+grep -q 'data-beyond="0" data-boxes="12" data-silent="0" data-saved="53" data-buttons="53"' "$folder/narrow.dom" ||
     fail "narrow: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"
 grep -q 'data-told="er,er + fed-a-gem,fedavg,joint" data-value="true" data-left="3" data-seeds="12" data-csv="51"' \
     "$folder/narrow.dom" || fail "pointing and clicking: $(grep -o '<body[^>]*>' "$folder/narrow.dom")"

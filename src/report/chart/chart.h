@@ -90,7 +90,9 @@ eg_status eg_chart_bytes(eg_page *p, const eg_group *g);   /* the first seed; tw
 
 eg_status eg_chart_each(eg_page *p, const eg_group *g);   /* the first seed */
 eg_status eg_chart_rounds(eg_page *p, const eg_group *g); /* loss and time; two figures */
-eg_status eg_chart_notes(eg_page *p, const eg_group *g);  /* a figure for each name */
+eg_status eg_chart_held(eg_page *p, const eg_group *g); /* the first seed: losses by client, and
+                                                         * what memories hold; two figures */
+eg_status eg_chart_notes(eg_page *p, const eg_group *g); /* a figure for each name */
 
 eg_status eg_chart_sheets(eg_page *p, const eg_group *g); /* the first seed; several figures */
 

@@ -47,10 +47,10 @@ void eg_heat_cell(eg_page *p, eg_box b, double share, const char *tip, bool fram
 enum { HEAT_NUMBER = 30 }; /* room that every number has */
 
 /* What stands at place i of a side. */
-static const char *heat_name(const eg_heat_sides *s, int64_t i, char room[24])
+static const char *heat_name(const char *const *name, int64_t i, char room[24])
 {
-    if (s->name)
-        return s->name[i];
+    if (name)
+        return name[i];
     snprintf(room, 24, "%" PRId64, i + 1);
     return room;
 }
@@ -63,10 +63,11 @@ void eg_heat_numbers(eg_page *p, const eg_heat_sides *s, double w, double h)
     char room[24];
     for (int64_t t = 0; t < s->columns; t += stride)
         eg_svg_cut(p, "dim mid", left + ((double)t + 0.5) * w - 1, EG_HEAT_TOP - 8,
-                   fmax((double)stride * w, HEAT_NUMBER), heat_name(s, t, room));
+                   fmax((double)stride * w, HEAT_NUMBER),
+                   heat_name(s->column ? s->column : s->name, t, room));
     for (int64_t i = 0; i < s->rows; i += stride)
         eg_svg_cut(p, "dim end", left - 8, EG_HEAT_TOP + ((double)i + 0.5) * h + 3, left - 28,
-                   heat_name(s, i, room));
+                   heat_name(s->name, i, room));
     fprintf(p->f,
             "<text class=\"dim mid\" x=\"%.1f\" y=\"14\">%s</text>"
             "<text class=\"dim mid\" transform=\"translate(14 %.1f) rotate(-90)\">%s</text>\n",

@@ -16,7 +16,7 @@ enum {
 };
 
 /* The room for names at the right. */
-static const double lines_room_least = 150, lines_room_most = 380, lines_room_small = 104;
+static const double lines_room_least = 150, lines_room_most = 430, lines_room_small = 104;
 
 eg_chart_point eg_chart_point_of(double x, eg_spread s)
 {

@@ -115,7 +115,8 @@ void eg_heat_cell(eg_page *p, eg_box b, double share, const char *tip, bool fram
 typedef struct eg_heat_sides {
     int64_t rows, columns;
     const char *const *name;
-    double left; /* where cells begin; 0: at EG_HEAT_LEFT */
+    const char *const *column; /* of columns; NULL: as of rows */
+    double left;               /* where cells begin; 0: at EG_HEAT_LEFT */
     const char *across, *down;
 } eg_heat_sides;
 void eg_heat_numbers(eg_page *p, const eg_heat_sides *s, double w, double h);

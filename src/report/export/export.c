@@ -201,6 +201,30 @@ static eg_status curves_clients(const eg_curves *s, FILE *f, bool named)
     return EG_OK;
 }
 
+/* What the loss of each client of a round was, and how many rows of a class memories hold, per
+ * client. */
+static void curves_held(const eg_curves *s, FILE *f, bool named)
+{
+    const eg_events *log = s->run->log;
+    char tag[64];
+    double seconds = 0;
+    for (const eg_round_event *e = log->round; e < log->round + log->n_round; e++) {
+        seconds += isnan(e->seconds) ? 0 : e->seconds;
+        for (size_t i = 0; e->losses && i < e->n_clients; i++) {
+            snprintf(tag, sizeof tag, "loss/client_%" PRId64, e->clients[i]);
+            if (!isnan(e->losses[i]))
+                curves_line(s, f, named,
+                            &(eg_curve_value){tag, e->round, seconds, e->losses[i]});
+        }
+        for (size_t k = 0; k < e->n_held; k++) {
+            snprintf(tag, sizeof tag, "memory/class_%zu", k);
+            curves_line(s, f, named,
+                        &(eg_curve_value){tag, e->round, seconds,
+                                          (double)e->held[k] / (double)e->held_by});
+        }
+    }
+}
+
 /* How many images of a class were taken for which. */
 static void curves_confusion(const eg_curves *s, FILE *f, bool named)
 {
@@ -229,6 +253,7 @@ static eg_status curves_csv_rows(const eg_curves *s, FILE *f, bool named)
     for (const eg_curve_value *x = s->list; x < s->list + s->n; x++)
         curves_line(s, f, named, x);
     EG_TRY(curves_clients(s, f, named));
+    curves_held(s, f, named);
     curves_confusion(s, f, named);
     return EG_OK;
 }

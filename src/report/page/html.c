@@ -287,6 +287,7 @@ static eg_status html_group(eg_page *p, const eg_group *g)
     EG_TRY(eg_chart_met(p, g, 1));
     EG_TRY(eg_chart_each(p, g));
     EG_TRY(eg_chart_rounds(p, g));
+    EG_TRY(eg_chart_held(p, g));
     if (p->g->n == 1)
         EG_TRY(eg_chart_costs(p, g, 1));
     EG_TRY(eg_chart_notes(p, g));
@@ -402,6 +403,18 @@ static void html_row_head(eg_page *p, const eg_group *g, const html_swept *swept
     fprintf(p->f, "<td>%zu</td>", g->n);
 }
 
+/* How many columns the table has; with more than HTML_COLUMNS it has smaller letters, so that
+ * it fits a usual window. */
+enum { HTML_COLUMNS = 11 };
+
+static size_t html_columns(const eg_page *p, const html_swept *swept, const eg_against *against)
+{
+    size_t n = 2 + swept->n + (against->words ? 2 : 0);
+    for (const eg_column *c = p->g->column; c < p->g->column + EG_SUMMARY_N; c++)
+        n += eg_column_used(p->g, c) ? 1 : 0;
+    return n;
+}
+
 static eg_status html_table(eg_page *p)
 {
     eg_against against;
@@ -410,7 +423,8 @@ static eg_status html_table(eg_page *p)
     EG_TRY(eg_groups_swept_keys(&p->arena, p->g, &swept.keys, &swept.n));
     fprintf(p->f, "<div class=\"card scroll broad\">");
     eg_html_hint(p->f, "The table");
-    fprintf(p->f, "<table class=\"wide\" data-table=\"compare\">");
+    fprintf(p->f, "<table class=\"wide%s\" data-table=\"compare\">",
+            html_columns(p, &swept, &against) > HTML_COLUMNS ? " dense" : "");
     html_table_head(p, &swept, &against);
     fprintf(p->f, "<tbody>\n");
     for (size_t i = 0; i < p->g->n; i++) {

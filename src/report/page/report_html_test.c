@@ -97,9 +97,17 @@ static void assert_alone(const char *page)
     assert_int_equal(text_count(page, "<script"), 1); /* its own */
 }
 
-static const char *const one_run[] = {"accuracy",       "matrix",       "forgetting",  "loss",
-                                      "time",           "clients",      "bytes-total", "bytes",
-                                      "bytes-accuracy", "time-accuracy"};
+/* A text that stands between two places of the page. */
+static void assert_between(const char *from, const char *to, const char *text)
+{
+    const char *at = strstr(from, text);
+    if (!at || at > to)
+        fail_msg("not there: %s", text);
+}
+
+static const char *const one_run[] = {"accuracy",       "matrix",        "forgetting",  "loss",
+                                      "time",           "clients",       "bytes-total", "bytes",
+                                      "bytes-accuracy", "time-accuracy", "client-loss"};
 
 static void test_page_of_one_run_has_every_chart(void **state)
 {
@@ -109,7 +117,7 @@ static void test_page_of_one_run_has_every_chart(void **state)
         snprintf(what, sizeof what, "data-chart=\"%s\"", one_run[i]);
         assert_int_equal(text_count(page, what), 1);
     }
-    assert_int_equal(text_count(page, "<svg"), 10);
+    assert_int_equal(text_count(page, "<svg"), 11);
     assert_int_equal(text_count(page, "class=\"heat"), 25);
     assert_int_equal(text_count(page, "class=\"heat ownheat"), 5);
     assert_int_equal(text_count(page, "class=\"mark\""), 8); /* task ends in two charts */
@@ -119,7 +127,7 @@ static void test_page_of_one_run_has_every_chart(void **state)
     assert_int_equal(text_count(page, "class=\"lost\""), 4);
     assert_true(text_count(page, "left out of round") > 0);
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));
-    assert_int_equal(text_count(page, "<desc"), 10);
+    assert_int_equal(text_count(page, "<desc"), 11);
     assert_nested(page);
     assert_alone(page);
     free(page);
@@ -264,7 +272,7 @@ static void test_clients_that_were_tested_have_lines(void **state)
     s.local = true;
     char *page = page_of(&s, 1);
     assert_int_equal(text_count(page, "data-chart=\"client-accuracy\""), 1);
-    assert_int_equal(text_count(page, "data-name=\"client 9\""), 1);
+    assert_int_equal(text_count(page, "data-name=\"client 9\""), 2); /* accuracy and loss */
     free(page);
     s.clients = 40;
     page = page_of(&s, 1);
@@ -273,6 +281,31 @@ static void test_clients_that_were_tested_have_lines(void **state)
     const char *chart = strstr(page, "data-chart=\"client-accuracy\"");
     const char *mean = strstr(chart, "data-name=\"mean\"");
     assert_true(mean && strstr(mean, " data-low=") < strchr(mean, '>'));
+    assert_alone(page);
+    free(page);
+}
+
+/* Tasks of two classes each: after the first, memories of two clients hold 20 + 0 rows of class
+ * 0 and 20 + 1 of class 1. Of many classes neighbours stand together. */
+static void test_what_memories_hold_is_shown_by_class(void **state)
+{
+    (void)state;
+    fixture s = plain;
+    s.clients = 2;
+    s.classes = 10;
+    char *page = page_of(&s, 1);
+    const char *chart = strstr(page, "data-chart=\"held\""), *end = strstr(chart, "</figure>");
+    assert_non_null(chart);
+    assert_between(chart, end, "class 0 after round 10, 10.0 rows per client: 48.8 %");
+    assert_between(chart, end, "class 1 after round 10, 10.5 rows per client: 51.2 %");
+    assert_between(chart, end, "class 9 after round 10, 0.0 rows per client: 0.0 %");
+    assert_between(chart, end, "<th>1</th><td>10.5</td>");
+    free(page);
+    s.classes = 300;
+    page = page_of(&s, 1);
+    chart = strstr(page, "data-chart=\"held\"");
+    assert_non_null(strstr(chart, "class 0 to 5 after round 10, "));
+    assert_true(text_count(chart, "rows per client: ") <= 50 * 5);
     assert_alone(page);
     free(page);
 }
@@ -523,6 +556,7 @@ int main(int argc, char **argv)
         TEST(test_notes_are_drawn_by_name),
         TEST(test_pages_do_not_grow_with_the_square_of_the_tasks),
         TEST(test_clients_that_were_tested_have_lines),
+        TEST(test_what_memories_hold_is_shown_by_class),
         TEST(test_axes_fit_what_they_show),
         TEST(test_scaled_runs_are_marked),
         TEST(test_page_of_many_runs_compares_labels),

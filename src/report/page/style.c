@@ -119,6 +119,8 @@ static const char style_table[] =
 ".tools button:hover,.tools [aria-pressed=true]{color:var(--ink);border-color:var(--axis)}"
 "@media (hover:none){.tools{opacity:1}}\n"
 ".wide tbody th{white-space:normal;overflow-wrap:anywhere;min-width:130px}\n"
+".dense{font-size:12.5px}.dense td,.dense th{padding:7px 5px}.dense thead th{font-size:12px}"
+".dense tbody th{min-width:116px}\n"
 "pre{margin:10px 0 0;padding:14px;background:var(--page);border-radius:8px;overflow-x:auto;"
 "font:13px/1.5 ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace}\n"
 "nav{display:flex;flex-wrap:wrap;gap:6px 18px;margin:0 0 18px}nav a{color:var(--ink);"
@@ -135,7 +137,9 @@ static const char style_table[] =
 ".tile strong{font-size:19px}.tile strong span{font-size:11px}.tile p{font-size:10px}"
 ".pair{grid-template-columns:1fr 1fr;gap:10px}figure,.card{padding:10px 12px}"
 "figcaption p{font-size:11px}.wide{font-size:10.5px}.wide td,.wide th{padding:4px 5px}"
-".wide thead th{font-size:9.5px}.wide tbody th{min-width:0}}\n";
+".wide thead th{font-size:9.5px}.wide tbody th{min-width:0}"
+".dense{font-size:8px}.dense td,.dense th{padding:3px 2px}"
+".dense thead th{font-size:7.5px;white-space:normal}.dense tbody th{min-width:74px}}\n";
 // clang-format on
 
 const char *const eg_style[] = {eg_style_colours, style_page, eg_style_chart, style_table,

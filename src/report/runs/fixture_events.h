@@ -161,6 +161,18 @@ static inline void fixture_round(FILE *f, const fixture *s, int64_t round)
     double drawn = fixture_draw(s, round, -1);
     fprintf(f, "],\"samples\":%" PRId64 ",\"loss\":", good * 600);
     fprintf(f, s->diverged ? "null" : "%.5f", 0.2 + drawn);
+    for (int64_t i = 0; !s->diverged && i < n; i++) {
+        fprintf(f, i ? "," : ",\"losses\":[");
+        fprintf(f, fixture_left_out(s, round, chosen[i]) ? "null" : "%.5f",
+                0.1 + drawn + 0.2 * fixture_draw(s, round, 8000 + chosen[i]));
+        fprintf(f, i + 1 == n ? "]" : "");
+    }
+    int64_t met = s->classes * round / (s->tasks * s->rounds_per_task);
+    for (int64_t k = 0; round % s->rounds_per_task == 0 && k < met; k++)
+        fprintf(f, "%s%" PRId64 "%s", k ? "," : ",\"held\":[", 20 * s->clients / met + k,
+                k + 1 == met ? "]" : "");
+    if (met > 0 && round % s->rounds_per_task == 0)
+        fprintf(f, ",\"held_by\":%" PRId64, s->clients);
     fprintf(f, ",\"bytes_up\":%" PRId64 ",\"bytes_down\":%" PRId64 ",\"seconds\":%.6f}\n",
             good * 178000, n * 176000, (0.2 + 0.1 * drawn) * (s->second > 0 ? s->second : 1));
 }

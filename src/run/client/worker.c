@@ -7,6 +7,8 @@
 
 #include <engram/op.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +244,36 @@ static eg_status worker_fill_known(const eg_worker *w, eg_bundle *to)
     return eg_bundle_n(to) ? eg_bundle_check(to, w->known) : EG_OK;
 }
 
+/* At the end of a stage: how many rows of each class the memory holds, for the page. It leaves
+ * no device, and is no part of what is summed in secret. */
+static eg_status worker_tell_memory(eg_worker *w)
+{
+    eg_client *c = &w->client;
+    eg_memory_rows rows = eg_memory_get(c->memory);
+    const int64_t most = EG_MAX_NOTES / 2, n = c->n_classes / w->feed->fan;
+    if (rows.n == 0 || n > most || w->reply->n_notes > (size_t)(EG_MAX_NOTES - n))
+        return EG_OK;
+    int64_t *held;
+    EG_TRY(eg_alloc((size_t)n, sizeof *held, &held));
+    for (int64_t i = 0; i < rows.n; i++)
+        held[(int64_t)rows.labels[i] / w->feed->fan]++;
+    eg_status s = EG_OK;
+    for (int64_t k = 0; k < n && s == EG_OK; k++) {
+        char name[32];
+        snprintf(name, sizeof name, EG_HELD "%" PRId64, k);
+        s = held[k] ? eg_client_note(c, name, (double)held[k]) : EG_OK;
+    }
+    free(held);
+    return s;
+}
+
+/* Whether it is: known at the end of a stage alone. */
+static bool worker_tells_memory(const eg_worker *w)
+{
+    return w->client.memory && w->turn->last && !w->apart && !w->agreed->hides &&
+           w->feed->aim.kind->classes;
+}
+
 /* What training tells the server, and what the client keeps for itself. */
 static eg_status worker_finish(eg_worker *w)
 {
@@ -265,6 +297,8 @@ static eg_status worker_finish(eg_worker *w)
      * not written again. */
     if (c->memory && eg_memory_get(c->memory).seen != w->n_offered)
         EG_TRY(worker_keep(w, "memory", worker_fill_memory));
+    if (worker_tells_memory(w))
+        EG_TRY(worker_tell_memory(w));
     return eg_worker_keep_optimizer(w);
 }
 

@@ -81,6 +81,9 @@ typedef struct eg_turn {
 
 enum { EG_MAX_NOTES = 1000 };
 
+/* A note that no part has made: how many rows of a class the client's memory holds. */
+#define EG_HELD "engram.held "
+
 /* A number that a part of a client wants to be seen. */
 typedef struct eg_note {
     char name[64];
@@ -138,6 +141,7 @@ struct eg_worker {
     eg_shelf shelf;             /* what parts have under keys */
     struct eg_members *members; /* whose identity is whose, in sums that hide; a device's own */
     const char *run_sha256;     /* of the run as its server has it */
+    bool apart;                 /* a device's: what its memory holds is not told */
 };
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,

@@ -171,6 +171,32 @@ static eg_status field_get_ints(eg_fields *f, const char *key, int64_t n,
     return EG_OK;
 }
 
+/* n numbers; null is NaN. */
+static eg_status field_numbers(eg_fields *f, const char *key, const double **x, size_t n)
+{
+    const eg_json *v;
+    eg_json *list;
+    if (f->to) {
+        if (field_is_left_out(f, *x))
+            return EG_OK;
+        EG_TRY(eg_json_set(f->to, key, list = eg_json_array()));
+        for (size_t i = 0; i < n; i++)
+            EG_TRY(eg_json_add(list, field_number((*x)[i])));
+        return EG_OK;
+    }
+    EG_TRY(field_find(f, key, &v));
+    if (!v)
+        return EG_OK;
+    EG_TRY(field_take_array(v, key, (int64_t)n, &n));
+    double *values = eg_arena_alloc(f->arena, (n + 1) * sizeof *values);
+    if (!values)
+        return EG_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        EG_TRY(field_take_real(eg_json_at(v, i), key, &values[i]));
+    *x = values;
+    return EG_OK;
+}
+
 /* n is what the array must hold. */
 static eg_status field_ints(eg_fields *f, const char *key, int64_t min, int64_t max,
                             const int64_t **x, int64_t n)
@@ -353,6 +379,20 @@ static eg_status event_start(eg_fields *f, void *event)
     return field_ints(f, "learned", 1, event_most, &e->learned, e->tasks);
 }
 
+/* What memories hold; a reader divides by the clients and looks classes up. */
+static eg_status event_held(eg_fields *f, eg_round_event *e)
+{
+    int64_t classes = f->run ? f->run->classes : event_most;
+    if (f->to && !e->held)
+        return EG_OK;
+    EG_TRY(field_int_list(field_optional(f), "held", 0, event_most, &e->held, &e->n_held));
+    EG_TRY(field_int(field_optional(f), "held_by", 1, event_most, &e->held_by));
+    if (e->n_held > (size_t)classes || (e->n_held > 0) != (e->held_by > 0))
+        return eg_fail(EG_EFORMAT, "held: %zu classes of %" PRId64 ", by %" PRId64 " clients",
+                       e->n_held, classes, e->held_by);
+    return EG_OK;
+}
+
 static eg_status event_round(eg_fields *f, void *event)
 {
     eg_round_event *e = event;
@@ -363,6 +403,8 @@ static eg_status event_round(eg_fields *f, void *event)
                               &e->n_lost));
     EG_TRY(field_int(f, "samples", 0, event_most, &e->samples));
     EG_TRY(field_real(f, "loss", &e->loss));
+    EG_TRY(field_numbers(field_optional(f), "losses", &e->losses, e->n_clients));
+    EG_TRY(event_held(f, e));
     EG_TRY(field_int(f, "bytes_up", 0, event_most, &e->bytes_up));
     EG_TRY(field_int(f, "bytes_down", 0, event_most, &e->bytes_down));
     return field_real(f, "seconds", &e->seconds);

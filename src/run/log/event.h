@@ -41,7 +41,14 @@ typedef struct eg_round_event {
                           * and not written if there were none */
     size_t n_lost;
     int64_t samples;
-    double loss; /* mean of training; null when NaN or infinite */
+    double loss;          /* mean of training; null when NaN or infinite */
+    const double *losses; /* [n_clients], of each; NaN: it does not count, or nobody knows. NULL
+                           * and not written: so are all */
+    const int64_t *held; /* [n_held], how many rows of each class, up to the last of which there
+                          * are any, the memories of held_by of these clients hold: those for
+                          * whom a stage ended. NULL and not written: of none */
+    size_t n_held;
+    int64_t held_by;
     int64_t bytes_up, bytes_down;
     double seconds;
 } eg_round_event;

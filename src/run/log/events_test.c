@@ -23,6 +23,11 @@
     "{\"event\":\"round\",\"round\":" round ",\"clients\":[2,0],\"samples\":7,\"loss\":null,"  \
     "\"bytes_up\":5,\"bytes_down\":6,\"seconds\":0.5}\n"
 
+#define TELLS(round, more)                                                                     \
+    "{\"event\":\"round\",\"round\":" round                                                    \
+    ",\"clients\":[2,0],\"samples\":7,\"loss\":1," more                                        \
+    ",\"bytes_up\":5,\"bytes_down\":6,\"seconds\":0.5}\n"
+
 #define CELLS(round, cells)                                                                    \
     "{\"event\":\"confusion\",\"round\":" round ",\"cells\":" cells "}\n"
 
@@ -72,6 +77,29 @@ static void test_events_are_read_by_kind(void **state)
     assert_true(isnan(e->end.phase_seconds));
     assert_int_equal(e->end.flops_clients, 3);
     eg_events_free(e);
+}
+
+static void test_rounds_tell_losses_and_what_memories_hold(void **state)
+{
+    (void)state;
+    eg_events *e = events(START TELLS("1", "\"losses\":[0.5,null]")
+                              TELLS("2", "\"held\":[3,0,5],\"held_by\":2"));
+    assert_near(e->round[0].losses[0], 0.5, 0);
+    assert_true(isnan(e->round[0].losses[1]));
+    assert_null(e->round[0].held);
+    assert_null(e->round[1].losses);
+    assert_int_equal(e->round[1].n_held, 3);
+    assert_int_equal(e->round[1].held[2], 5);
+    assert_int_equal(e->round[1].held_by, 2);
+    eg_events_free(e);
+    assert_fails(parse(START TELLS("1", "\"losses\":[1]"), false, &e), EG_EFORMAT,
+                 "1 values, not 2");
+    assert_fails(parse(START TELLS("1", "\"held\":[1]"), false, &e), EG_EFORMAT,
+                 "by 0 clients");
+    assert_fails(parse(START TELLS("1", "\"held\":[1,1,1,1,1],\"held_by\":1"), false, &e),
+                 EG_EFORMAT, "5 classes of 4");
+    assert_fails(parse(START TELLS("1", "\"held\":[-1],\"held_by\":1"), false, &e), EG_EFORMAT,
+                 "outside");
 }
 
 static void test_sheets_say_whose_they_are(void **state)
@@ -260,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_are_read_by_kind),
         cmocka_unit_test(test_classes_have_names_all_or_none),
+        cmocka_unit_test(test_rounds_tell_losses_and_what_memories_hold),
         cmocka_unit_test(test_sheets_say_whose_they_are),
         cmocka_unit_test(test_record_has_a_row_a_round),
         cmocka_unit_test(test_every_count_comes_back),

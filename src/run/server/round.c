@@ -6,6 +6,7 @@
 #include "run/client/outputs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ static eg_status round_count(eg_round *r, int64_t client, const eg_bundle *up)
     eg_bundle_scalar_of(up, "loss", &loss);
     r->samples += samples;
     r->loss += loss * samples;
+    r->losses[r->at] = round(loss * 1e6) / 1e6; /* enough to look at, and short in the log */
     r->good++;
     return f->agreed.all.personal ? EG_OK
                                   : eg_federation_mean_add(f, client, up, alike ? 1 : samples);
@@ -167,11 +169,37 @@ void eg_round_spend(eg_federation *f, bool trains, const eg_reply *reply)
         f->now.part[i] += reply->part_seconds[i];
 }
 
-eg_status eg_round_note(const eg_round *r, int64_t client, const eg_reply *reply)
+/* Rows of a class in a client's memory, if a note is about that. It may be a stranger's word.
+ */
+static bool round_is_held(const eg_round *r, const eg_note *note, int64_t *class)
 {
-    for (size_t i = 0; i < reply->n_notes; i++)
-        EG_TRY(eg_run_write_note(r->f->folder, r->f->server.round + 1, client,
-                                 reply->notes[i].name, reply->notes[i].value));
+    size_t n = strlen(EG_HELD);
+    char *end;
+    if (strncmp(note->name, EG_HELD, n) != 0)
+        return false;
+    *class = strtoll(note->name + n, &end, 10);
+    return *end == 0 && *class >= 0 && *class < eg_scenario_n_classes(r->f->feed.scenario) &&
+           note->value >= 0 && note->value <= (double)r->f->e->memory.size;
+}
+
+eg_status eg_round_note(eg_round *r, int64_t client, const eg_reply *reply)
+{
+    bool told = false;
+    int64_t class;
+    for (size_t i = 0; i < reply->n_notes; i++) {
+        const eg_note *note = &reply->notes[i];
+        if (!round_is_held(r, note, &class)) {
+            EG_TRY(eg_run_write_note(r->f->folder, r->f->server.round + 1, client, note->name,
+                                     note->value));
+            continue;
+        }
+        if (!r->held)
+            EG_TRY(eg_alloc((size_t)eg_scenario_n_classes(r->f->feed.scenario), sizeof *r->held,
+                            &r->held));
+        r->held[class] += (int64_t)note->value;
+        told = true;
+    }
+    r->held_by += told;
     return EG_OK;
 }
 
@@ -195,6 +223,7 @@ static eg_status round_take(eg_round *r, int64_t i)
     bool trains = r->exchange == EG_TRAINING;
     eg_reply reply = {0};
     bool lost = false;
+    r->at = i;
     eg_status s = f->transport->take(f->carrier, i, &reply, &lost);
     if (s != EG_OK) {
         eg_reply_fini(&reply); /* a part of it may be there */
@@ -284,6 +313,10 @@ static eg_status round_train(eg_round *r)
     eg_federation *f = r->f;
     eg_federation_mean_begin(f);
     EG_TRY(round_meet(f, &r->chosen));
+    if (!f->agreed.hides)
+        EG_TRY(eg_alloc((size_t)r->chosen.n, sizeof *r->losses, &r->losses));
+    for (int64_t i = 0; r->losses && i < r->chosen.n; i++)
+        r->losses[i] = NAN;
     EG_TRY(round_exchange(r, EG_TRAINING));
     if (*r->abandoned)
         return eg_run_write_skipped(f->folder, f->server.round + 1, r->abandoned);
@@ -347,7 +380,9 @@ static eg_status round_log(const eg_round *r, int64_t number, double seconds)
     EG_TRY(eg_alloc(2 * (size_t)r->chosen.n, sizeof *clients, &clients));
     for (int64_t i = 0; i < r->chosen.n; i++)
         clients[i] = r->chosen.clients[i];
-    size_t n_lost = round_lost(r, clients + r->chosen.n);
+    size_t n_lost = round_lost(r, clients + r->chosen.n), n_held = 0;
+    for (int64_t k = 0; r->held && k < eg_scenario_n_classes(r->f->feed.scenario); k++)
+        n_held = r->held[k] ? (size_t)k + 1 : n_held;
     eg_status s = eg_run_write_round(
         r->f->folder, &(eg_round_event){.round = number,
                                         .clients = clients,
@@ -356,6 +391,10 @@ static eg_status round_log(const eg_round *r, int64_t number, double seconds)
                                         .n_lost = n_lost,
                                         .samples = (int64_t)r->samples,
                                         .loss = r->f->round_loss,
+                                        .losses = r->losses,
+                                        .held = n_held ? r->held : NULL,
+                                        .n_held = n_held,
+                                        .held_by = r->held_by,
                                         .bytes_up = (int64_t)r->bytes_up,
                                         .bytes_down = (int64_t)r->bytes_down,
                                         .seconds = seconds});
@@ -389,6 +428,8 @@ eg_status eg_federation_round(eg_federation *f)
     if (s == EG_OK)
         s = round_log(&r, number, eg_seconds() - start);
     eg_bundle_free(r.down);
+    free(r.losses);
+    free(r.held);
     free(r.chosen.met);
     free(r.all.met);
     free(r.list);

@@ -26,6 +26,10 @@ typedef struct eg_round {
     int64_t good;            /* uploads that count */
     eg_bundle_mean answers;  /* of an exchange whose answers count by their mean alone */
     double samples, loss, bytes_up, bytes_down;
+    int64_t at;     /* whose reply is taken: a place in the list */
+    double *losses; /* [chosen.n]: of training; NaN: of nobody who counts. NULL: all are sums */
+    int64_t *held;  /* [classes]: rows in the memories of held_by clients; NULL: nobody told */
+    int64_t held_by;
     char abandoned[256]; /* why no sum came of training; "": one did, or there are none */
 } eg_round;
 
@@ -35,7 +39,7 @@ eg_status eg_round_send(eg_round *r);
 eg_status eg_round_tell(void *round, int64_t i, eg_turn *out, eg_bundle **own);
 eg_status eg_round_leave_out(eg_round *r, int64_t client);
 void eg_round_spend(eg_federation *f, bool trains, const eg_reply *reply);
-eg_status eg_round_note(const eg_round *r, int64_t client, const eg_reply *reply);
+eg_status eg_round_note(eg_round *r, int64_t client, const eg_reply *reply);
 
 /* hidden.c: an exchange of whose answers the server learns the sum alone. Of training the mean
  * becomes next_param and next_state; what parts declared is collected. */

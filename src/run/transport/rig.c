@@ -25,6 +25,7 @@ eg_status eg_rig_new(const eg_experiment *e, const eg_origin *from, const char *
     if (s == EG_OK) {
         r->open = true; /* even half open it is to be closed */
         s = eg_worker_open(e, &r->feed, r->net, &r->agreed, store, &r->worker);
+        r->worker.apart = true;
     }
     if (s == EG_OK)
         *out = r;
