@@ -24,6 +24,7 @@ extern "C" {
 #define EG_RUN_GENERATORS "generators.safetensors" /* what its method draws with */
 #define EG_RUN_CHECKPOINT "checkpoint"             /* a folder: what a resumed run needs */
 #define EG_RUN_SHEETS     "sheets"      /* a folder: drawings, one picture per round */
+#define EG_RUN_BOXES      "boxes"       /* a folder: images with boxes, one picture per task */
 #define EG_RUN_REPORT     "report.html" /* the page */
 
 enum { EG_RUN_PATH = 1024 };
@@ -33,6 +34,9 @@ eg_status eg_run_file(const char *folder, const char *name, char out[EG_RUN_PATH
 
 /* That of the drawings made after a round. */
 eg_status eg_run_sheet(const char *folder, int64_t round, char out[EG_RUN_PATH]);
+
+/* That of the test images of a task (from 0 on) whose boxes the log tells. */
+eg_status eg_run_boxes(const char *folder, int64_t task, char out[EG_RUN_PATH]);
 
 /* Whether the run has come to its end: its summary, which is written last, is there. */
 bool eg_run_is_finished(const char *folder);

@@ -66,8 +66,9 @@ struct eg_target {
     eg_node *(*losses)(const eg_aim *a, eg_graph *g, eg_node *outputs, eg_node *targets);
     /* NULL, or changes a target as crop and flip changed its image. */
     void (*move)(const eg_aim *a, float *target, const eg_box_move *how);
-    /* A judge of outputs, and its end. It says what there is to look at if it is to `tell`. */
-    eg_status (*judge_new)(const eg_aim *a, bool tells, void **judge);
+    /* A judge of the outputs of n rows, and its end. It says what there is to look at if it is
+     * to `tell`. */
+    eg_status (*judge_new)(const eg_aim *a, int64_t n, bool tells, void **judge);
     void (*judge_free)(void *judge);
     /* n rows more, in order. */
     eg_status (*judge_add)(void *judge, int64_t n, const float *outputs, const float *targets);
@@ -78,6 +79,18 @@ struct eg_target {
 extern const eg_target *const eg_targets[]; /* NULL at the end */
 extern const eg_family eg_target_family;
 const eg_target *eg_target_find(const char *word); /* as eg_family_find; NULL: classification */
+
+/* What is shown of a test of n rows: up to EG_SHOWN_ROWS that lie evenly. Row number k of them,
+ * and how many there are. */
+enum { EG_SHOWN_ROWS = 6 };
+static inline int64_t eg_shown_rows(int64_t n)
+{
+    return n < EG_SHOWN_ROWS ? n : EG_SHOWN_ROWS;
+}
+static inline int64_t eg_shown_row(int64_t n, int64_t k)
+{
+    return (2 * k + 1) * n / (2 * eg_shown_rows(n));
+}
 
 /* Boxes that a row of outputs says, suppressed and the surest first; returns how many. found
  * has room for every class at every anchor of every cell. */

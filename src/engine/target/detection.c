@@ -18,9 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DETECTION_SURE 0.005   /* what is less sure is not looked at */
-#define DETECTION_MOST 0.45    /* overlap of two boxes that are one */
-enum { DETECTION_SHOWN = 12 }; /* images whose boxes are told */
+#define DETECTION_SURE 0.005 /* what is less sure is not looked at */
+#define DETECTION_MOST 0.45  /* overlap of two boxes that are one */
 
 /* The sizes of all true boxes: [n, 2]. */
 static eg_status detection_sizes(const eg_aiming *in, float **out, int64_t *n)
@@ -176,12 +175,13 @@ typedef struct detection_judge {
     eg_precision *precision;
     eg_found *found; /* [anchors, cells, classes] */
     bool tells;
-    int64_t n;    /* images so far */
-    float *shown; /* [n_shown, 7]: image, class, x, y, w, h, score */
+    int64_t n, of; /* images so far, and in all */
+    int64_t next;  /* of those that are shown */
+    float *shown;  /* [n_shown]: image, class, x, y, w, h, score of each box */
     size_t n_shown, cap_shown;
 } detection_judge;
 
-enum { SHOWN_SIZE = 7 };
+enum { SHOWN_SIZE = 7 }; /* floats of a box that is shown */
 
 static void detection_judge_free(void *judge)
 {
@@ -194,13 +194,13 @@ static void detection_judge_free(void *judge)
     free(j);
 }
 
-static eg_status detection_judge_new(const eg_aim *a, bool tells, void **judge)
+static eg_status detection_judge_new(const eg_aim *a, int64_t n, bool tells, void **judge)
 {
     const eg_region *r = &a->region;
     detection_judge *j;
     EG_TRY(eg_alloc(1, sizeof *j, &j));
     *judge = j;
-    j->aim = a, j->tells = tells;
+    j->aim = a, j->of = n, j->tells = tells;
     EG_TRY(eg_precision_new(a->classes, &j->precision));
     return eg_alloc((size_t)(r->anchors * r->rows * r->columns * r->classes), sizeof *j->found,
                     &j->found);
@@ -214,10 +214,11 @@ static eg_status detection_show(detection_judge *j, int64_t n)
             size_t at = j->n_shown;
             EG_TRY(eg_grow(&j->shown, at, &j->cap_shown, sizeof *j->shown));
             const eg_box *b = &j->found[i].box;
-            const float row[SHOWN_SIZE] = {(float)j->n, b->label,         b->x, b->y, b->w,
-                                           b->h,        j->found[i].score};
+            const float row[SHOWN_SIZE] = {(float)j->next, b->label,         b->x, b->y, b->w,
+                                           b->h,           j->found[i].score};
             j->shown[j->n_shown++] = row[k];
         }
+    j->next++;
     return EG_OK;
 }
 
@@ -230,7 +231,7 @@ static eg_status detection_judge_add(void *judge, int64_t n, const float *output
         int64_t found = eg_region_found(&a->region, outputs + i * a->outputs, j->found);
         EG_TRY(
             eg_precision_add(j->precision, j->found, found, targets + i * a->width, a->width));
-        if (j->tells && j->n < DETECTION_SHOWN)
+        if (j->tells && j->next < eg_shown_rows(j->of) && j->n == eg_shown_row(j->of, j->next))
             EG_TRY(detection_show(j, found));
     }
     return EG_OK;

@@ -61,10 +61,10 @@ static void regression_judge_free(void *judge)
     free(j);
 }
 
-static eg_status regression_judge_new(const eg_aim *a, bool tells, void **judge)
+static eg_status regression_judge_new(const eg_aim *a, int64_t n, bool tells, void **judge)
 {
     regression_judge *j;
-    (void)tells;
+    (void)n, (void)tells;
     EG_TRY(eg_alloc(1, sizeof *j, &j));
     j->width = a->width;
     *judge = j;

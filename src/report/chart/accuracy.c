@@ -80,6 +80,14 @@ static double accuracy_since(const eg_run *r, int64_t task, const int64_t *end, 
     return own <= now && own - 2 < (int64_t)n ? (double)end[own - 2] : INFINITY;
 }
 
+/* What a table is of. */
+static const char *accuracy_percent(eg_page *p, const eg_run *r)
+{
+    const char *text = eg_arena_text(&p->arena, "%s in percent",
+                                     eg_run_has_boxes(r) ? eg_run_measure(r) : "accuracy");
+    return text ? text : "in percent";
+}
+
 static void accuracy_table(eg_page *p, const eg_group *g)
 {
     const eg_run *r = eg_group_longest(g);
@@ -107,9 +115,9 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
     const eg_run *r = eg_group_longest(g);
     size_t n = 0;
     eg_line *line = eg_arena_alloc(&p->arena, (size_t)(r->start->tasks + 3) * sizeof *line);
-    eg_line_chart c = {
-        .chart = "accuracy", .title = "Accuracy over rounds", .n_tasks = r->start->tasks};
-    EG_TRY(line ? EG_OK : EG_ENOMEM);
+    eg_line_chart c = {.chart = "accuracy", .n_tasks = r->start->tasks};
+    c.title = eg_arena_text(&p->arena, "%s over rounds", eg_run_measure(r));
+    EG_TRY(line && c.title ? EG_OK : EG_ENOMEM);
     EG_TRY(eg_task_ends(p, r, &c.task_end, &c.n_ends));
     int64_t each = eg_tasks_together(r->start->tasks);
     for (int64_t t = 0; t < r->start->tasks; t += each, n++) {
@@ -143,7 +151,7 @@ eg_status eg_chart_accuracy(eg_page *p, const eg_group *g)
               "the tasks learned so far.";
     eg_figure_open(p, c.title, accuracy_sentence(p, g, 1, sentence));
     eg_chart_lines(p, &c);
-    if (eg_figure_task_table(p, "accuracy in percent", r->start->tasks))
+    if (eg_figure_task_table(p, accuracy_percent(p, r), r->start->tasks))
         accuracy_table(p, g);
     eg_figure_close(p);
     return EG_OK;
@@ -172,9 +180,10 @@ eg_status eg_chart_compare(eg_page *p)
     const eg_groups *g = p->g;
     const eg_run *longest = eg_group_longest(&g->group[0]);
     eg_line *line = eg_arena_alloc(&p->arena, g->n * sizeof *line);
-    eg_line_chart c = {.chart = "compare",
-                       .title = "Mean accuracy on the tasks learned so far"};
-    EG_TRY(line ? EG_OK : EG_ENOMEM);
+    eg_line_chart c = {.chart = "compare"};
+    c.title = eg_arena_text(&p->arena, "Mean %s on the tasks learned so far",
+                            eg_run_has_boxes(longest) ? eg_run_measure(longest) : "accuracy");
+    EG_TRY(line && c.title ? EG_OK : EG_ENOMEM);
     for (size_t i = 0; i < g->n; i++) {
         line[i] = (eg_line){.name = g->group[i].title, .strong = true};
         line[i].colour = eg_colour_label(i);
@@ -198,7 +207,7 @@ eg_status eg_chart_compare(eg_page *p)
                           "One line per label: the mean over its seeds, in a band of "
                           "one standard deviation."));
     eg_chart_lines(p, &c);
-    eg_figure_table(p, "accuracy in percent");
+    eg_figure_table(p, accuracy_percent(p, longest));
     compare_table(p, longest);
     eg_figure_close(p);
     return EG_OK;

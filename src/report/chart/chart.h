@@ -55,6 +55,7 @@ typedef struct eg_line {
     double since; /* faint before this x */
     bool strong;
     int dash;            /* 0: none */
+    const char *end;     /* what stands where it ends; NULL: its last value, and its name */
     const eg_seed *seed; /* [n_seeds] each by itself, shown on demand */
     size_t n_seeds;
 } eg_line;
@@ -97,6 +98,17 @@ eg_status eg_chart_notes(eg_page *p, const eg_group *g); /* a figure for each na
 eg_status eg_chart_sheets(eg_page *p, const eg_group *g); /* the first seed; several figures */
 
 eg_status eg_chart_classes(eg_page *p, const eg_group *g); /* two figures, or none */
+
+/* Of runs with boxes, the first seed: average precision over rounds, by class and against
+ * recall; test images with what was found and missed. Nothing of others. */
+eg_status eg_chart_rates(eg_page *p, const eg_group *g);
+eg_status eg_chart_frames(eg_page *p, const eg_group *g);
+bool eg_note_is_rate(const eg_run *r, const char *name); /* which is drawn there */
+
+/* What a class is called, of the arena; what stands at the end of its line: "45.2 car". NULL:
+ * out of memory. */
+const char *eg_run_class(eg_page *p, const eg_run *r, int64_t class);
+const char *eg_run_class_end(eg_page *p, const char *class, double share);
 
 /* Of one group, or of all; nothing where no stream was met. */
 eg_status eg_chart_met(eg_page *p, const eg_group *groups, size_t n);

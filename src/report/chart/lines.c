@@ -209,7 +209,9 @@ static void lines_names(eg_page *p, const eg_svg_frame *m, const eg_line_chart *
             continue;
         char value[32];
         eg_show_unit(value, c->unit, l->point[i - 1].y);
-        const char *text = eg_arena_text(&p->arena, "%s  %s", value, c->small ? "" : l->name);
+        const char *text =
+            l->end ? l->end
+                   : eg_arena_text(&p->arena, "%s  %s", value, c->small ? "" : l->name);
         if (text)
             labels[n++] = (eg_label){eg_svg_x(m, l->point[i - 1].x),
                                      eg_svg_y(m, l->point[i - 1].y),

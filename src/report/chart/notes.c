@@ -136,7 +136,7 @@ eg_status eg_chart_notes(eg_page *p, const eg_group *g)
     const eg_events *log = g->run[0]->log;
     bool any = false;
     for (size_t i = 0; i < log->n_note; i++) {
-        if (!notes_first(log, i))
+        if (!notes_first(log, i) || eg_note_is_rate(g->run[0], log->note[i].name))
             continue;
         notes s = {.name = log->note[i].name};
         EG_TRY(notes_collect(p, log, &s));

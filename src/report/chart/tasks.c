@@ -104,7 +104,8 @@ eg_status eg_chart_matrix(eg_page *p, const eg_group *g)
     double w = (EG_HEAT_WIDTH - EG_HEAT_LEFT - 4) / (double)n, room = 290 / (double)rows;
     double h = many ? (EG_HEAT_WIDTH - EG_HEAT_LEFT - 4) / (double)rows
                     : fmin(fmax(w, 4), fmin(46, fmax(room, 3)));
-    eg_figure_open(p, "Accuracy matrix",
+    const char *title = eg_run_has_boxes(r) ? "mAP matrix" : "Accuracy matrix";
+    eg_figure_open(p, title,
                    many ? "The stronger the colour, the higher the accuracy. Read down a "
                           "column to see a task "
                           "being learned and what happens to it afterwards."

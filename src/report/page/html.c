@@ -218,6 +218,29 @@ static void html_work(eg_page *p, const eg_group *g)
     html_tile(p, "Computed by clients", EG_SUMMARY_flops_clients, s, "", note);
 }
 
+/* What the first tile shows. */
+static const char *html_measure(const eg_run *r)
+{
+    if (eg_run_has_boxes(r))
+        return r->finished ? "Final mAP at 0.5" : "mAP at 0.5 so far";
+    return r->finished ? "Final accuracy" : "Accuracy so far";
+}
+
+/* Below it: accuracy if the task is known; of boxes, that over all overlaps. */
+static void html_beside(const eg_group *g, char note[200])
+{
+    bool boxes = eg_run_has_boxes(g->run[0]);
+    eg_summary which = boxes ? EG_SUMMARY_map : EG_SUMMARY_acc_task_il;
+    eg_spread s = eg_group_summary(g, which);
+    char a[80];
+    eg_show_spread(a, which, s);
+    snprintf(note, 200,
+             s.n == 0 ? "mean over all tasks"
+             : boxes  ? "%s %% over overlaps 0.5 to 0.95"
+                      : "%s %% if the task is known",
+             a);
+}
+
 static void html_tiles(eg_page *p, const eg_group *g)
 {
     char a[80], b[80], note[200];
@@ -225,14 +248,12 @@ static void html_tiles(eg_page *p, const eg_group *g)
     eg_spread down = eg_group_summary(g, EG_SUMMARY_bytes_down);
     bool counted = eg_group_summary(g, EG_SUMMARY_flops_clients).n > 0;
     fprintf(p->f, "<div class=\"tiles%s\">\n", counted ? " six" : "");
-    s = eg_group_summary(g, EG_SUMMARY_acc_task_il);
-    eg_show_spread(a, EG_SUMMARY_acc_task_il, s);
-    snprintf(note, sizeof note, s.n ? "%s %% if the task is known" : "mean over all tasks", a);
-    html_tile(p, g->run[0]->finished ? "Final accuracy" : "Accuracy so far",
-              EG_SUMMARY_acc_final, eg_group_summary(g, EG_SUMMARY_acc_final), "%", note);
+    html_beside(g, note);
+    html_tile(p, html_measure(g->run[0]), EG_SUMMARY_acc_final,
+              eg_group_summary(g, EG_SUMMARY_acc_final), "%", note);
     html_forgetting(p, g);
-    html_tile(p, "Average accuracy", EG_SUMMARY_aia, eg_group_summary(g, EG_SUMMARY_aia), "%",
-              "mean over task ends");
+    html_tile(p, eg_run_has_boxes(g->run[0]) ? "Average mAP at 0.5" : "Average accuracy",
+              EG_SUMMARY_aia, eg_group_summary(g, EG_SUMMARY_aia), "%", "mean over task ends");
     eg_show_bytes(a, up.mean);
     eg_show_bytes(b, down.mean);
     snprintf(note, sizeof note, "%s up, %s down", a, b);
@@ -282,6 +303,8 @@ static eg_status html_group(eg_page *p, const eg_group *g)
         html_settings(p, g);
         return EG_OK;
     }
+    EG_TRY(eg_chart_rates(p, g));
+    EG_TRY(eg_chart_frames(p, g));
     EG_TRY(eg_chart_classes(p, g));
     EG_TRY(eg_chart_sheets(p, g));
     EG_TRY(eg_chart_met(p, g, 1));

@@ -239,3 +239,29 @@ const eg_run_row *eg_run_last(const eg_run *r)
             return &r->row[i];
     return NULL;
 }
+
+const eg_run_row *eg_run_period_end(const eg_run *r, int64_t period)
+{
+    for (size_t i = 0; i < r->n_row; i++)
+        if (r->row[i].task_end && r->row[i].period == period)
+            return &r->row[i];
+    return NULL;
+}
+
+bool eg_run_has_boxes(const eg_run *r)
+{
+    return r->log->n_eval > 0 && r->log->eval[0].map;
+}
+
+const char *eg_run_measure(const eg_run *r)
+{
+    return eg_run_has_boxes(r) ? "mAP at 0.5" : "Accuracy";
+}
+
+const eg_boxes_event *eg_run_boxes_of(const eg_run *r, int64_t task, int64_t round)
+{
+    for (size_t i = r->log->n_boxes; i-- > 0;)
+        if (r->log->boxes[i].task == task && r->log->boxes[i].round <= round)
+            return &r->log->boxes[i];
+    return NULL;
+}

@@ -59,4 +59,15 @@ int64_t eg_run_last_round(const eg_run *r);
 const eg_run_row *eg_run_row_at(const eg_run *r, int64_t round);
 const eg_run_row *eg_run_last(const eg_run *r);
 
+/* The row at the end of a period; NULL: there is none. */
+const eg_run_row *eg_run_period_end(const eg_run *r, int64_t period);
+
+/* Whether boxes are looked for; what the server's accuracy is then, or else: "Accuracy". */
+bool eg_run_has_boxes(const eg_run *r);
+const char *eg_run_measure(const eg_run *r);
+
+/* What was found of a task's test images after a round or before it, the last of all; NULL:
+ * nothing was. */
+const eg_boxes_event *eg_run_boxes_of(const eg_run *r, int64_t task, int64_t round);
+
 #endif

@@ -154,7 +154,8 @@ eg_status eg_worker_test(eg_worker *w, const eg_weights *at, const eg_exam *exam
     void *judge = NULL;
     *out = (eg_score){.n = exam->n};
     EG_TRY(eg_program_read(w->test, eg_net_params(w->net), at));
-    eg_status s = kind->judge_new ? kind->judge_new(&w->feed->aim, exam->tells, &judge) : EG_OK;
+    eg_status s =
+        kind->judge_new ? kind->judge_new(&w->feed->aim, exam->n, exam->tells, &judge) : EG_OK;
     if (s == EG_OK)
         s = test_rows(w, exam, judge, out);
     if (judge)

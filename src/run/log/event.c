@@ -499,6 +499,52 @@ static eg_status event_sheet(eg_fields *f, void *event)
     return field_int_list(f, "classes", 0, last, &e->classes, &e->n_classes);
 }
 
+/* Shares of each class that is listed; none is below 0 or above the whole. */
+static eg_status event_class_shares(eg_fields *f, const char *key, const eg_boxes_event *e,
+                                    const int64_t **x)
+{
+    return field_ints(f, key, 0, EG_BOXES_SHARE, x, (int64_t)e->n_classes);
+}
+
+static eg_status event_check_boxes(const eg_boxes_event *e, int64_t classes)
+{
+    if (e->n_curve != e->n_classes * EG_BOXES_CURVE)
+        return eg_fail(EG_EFORMAT, "curve: %zu numbers for %zu classes", e->n_curve,
+                       e->n_classes);
+    for (size_t i = 0; i < e->n_classes; i++)
+        if (e->classes[i] >= classes || (i && e->classes[i] <= e->classes[i - 1]))
+            return eg_fail(EG_EFORMAT, "classes: %lld cannot be number %zu of %lld classes",
+                           (long long)e->classes[i], i + 1, (long long)classes);
+    if (e->n_boxes % EG_BOXES_SIZE != 0)
+        return eg_fail(EG_EFORMAT, "boxes: %zu numbers, which are no eights", e->n_boxes);
+    for (size_t i = 0; i < e->n_boxes; i += EG_BOXES_SIZE) {
+        const int64_t *b = e->boxes + i;
+        if (b[0] >= e->images || b[1] > EG_BOXES_MISSED || b[2] >= classes || b[3] > b[5] ||
+            b[4] > b[6])
+            return eg_fail(EG_EFORMAT, "boxes: number %zu is of no image, kind or class",
+                           i / EG_BOXES_SIZE + 1);
+    }
+    return EG_OK;
+}
+
+static eg_status event_boxes(eg_fields *f, void *event)
+{
+    enum { MOST_IMAGES = 100, MOST_SIDE = 1 << 16 };
+    eg_boxes_event *e = event;
+    int64_t classes = f->run && f->run->classes > 0 ? f->run->classes : event_most;
+    EG_TRY(field_int(f, "round", 0, event_last_round(f), &e->round));
+    EG_TRY(field_int(f, "task", 0, f->run ? f->run->tasks - 1 : event_most, &e->task));
+    EG_TRY(field_int_list(f, "classes", 0, classes - 1, &e->classes, &e->n_classes));
+    EG_TRY(event_class_shares(f, "map_50", e, &e->half));
+    EG_TRY(event_class_shares(f, "map", e, &e->each));
+    EG_TRY(field_int_list(f, "curve", 0, EG_BOXES_SHARE, &e->curve, &e->n_curve));
+    EG_TRY(field_int(f, "images", 0, MOST_IMAGES, &e->images));
+    EG_TRY(field_int(f, "height", 0, MOST_SIDE, &e->height));
+    EG_TRY(field_int(f, "width", 0, MOST_SIDE, &e->width));
+    EG_TRY(field_int_list(f, "boxes", 0, event_most, &e->boxes, &e->n_boxes));
+    return event_check_boxes(e, classes);
+}
+
 static eg_status event_left_out(eg_fields *f, void *event)
 {
     eg_loss_event *e = event;
@@ -549,6 +595,7 @@ const eg_event_kind eg_event_round = {"round", event_round};
 const eg_event_kind eg_event_eval = {"eval", event_eval};
 const eg_event_kind eg_event_confusion = {"confusion", event_confusion};
 const eg_event_kind eg_event_sheet = {"sheet", event_sheet};
+const eg_event_kind eg_event_boxes = {"boxes", event_boxes};
 const eg_event_kind eg_event_note = {"note", event_note};
 const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
 const eg_event_kind eg_event_skipped = {"skipped", event_skipped};

@@ -78,6 +78,25 @@ typedef struct eg_confusion_event {
     size_t n_cells;
 } eg_confusion_event;
 
+/* What the server's model finds on the test images of a task, at the end of one; shares are
+ * ten-thousandths. A box that is shown is EG_BOXES_SIZE numbers: the image's, what it is
+ * (eg_boxes_is), its class, left, top, right and bottom within the image, and how surely it was
+ * found. */
+enum { EG_BOXES_SIZE = 8, EG_BOXES_SHARE = 10000, EG_BOXES_CURVE = 101 };
+typedef enum eg_boxes_is { EG_BOXES_RIGHT, EG_BOXES_WRONG, EG_BOXES_MISSED } eg_boxes_is;
+typedef struct eg_boxes_event {
+    int64_t round, task;    /* the task from 0 on */
+    const int64_t *classes; /* [n_classes] ascending, those with a true box */
+    const int64_t *half;    /* [n_classes] average precision at overlap 0.5 */
+    const int64_t *each;    /* [n_classes] over the overlaps from 0.5 to 0.95 */
+    /* [n_classes, EG_BOXES_CURVE] precision at recalls 0, 0.01, ..., 1, at overlap 0.5 */
+    const int64_t *curve;
+    size_t n_classes, n_curve;
+    int64_t images, height, width; /* that are shown, one below the other (eg_run_boxes) */
+    const int64_t *boxes;          /* [n_boxes]: numbers of all that are shown */
+    size_t n_boxes;
+} eg_boxes_event;
+
 /* The run ends before its last round, since validation has not become better for long. */
 typedef struct eg_stop_event {
     int64_t round, best_round;
@@ -148,6 +167,6 @@ typedef struct eg_event_kind {
 
 extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
     eg_event_confusion, eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
-    eg_event_stop, eg_event_forced, eg_event_end, eg_event_sheet;
+    eg_event_stop, eg_event_forced, eg_event_end, eg_event_sheet, eg_event_boxes;
 
 #endif

@@ -115,6 +115,18 @@ static eg_status events_sheet(eg_events *e, eg_fields *f)
     return EG_OK;
 }
 
+static eg_status events_boxes(eg_events *e, eg_fields *f)
+{
+    const eg_boxes_event *last = e->n_boxes ? &e->boxes[e->n_boxes - 1] : NULL;
+    eg_boxes_event event = {0};
+    EG_TRY(eg_event_boxes.fields(f, &event));
+    bool later = last && event.round == last->round && event.task > last->task;
+    EG_TRY(events_in_order(event.round, last ? last->round : -1, later));
+    EG_TRY(eg_grow(&e->boxes, e->n_boxes, &e->cap_boxes, sizeof event));
+    e->boxes[e->n_boxes++] = event;
+    return EG_OK;
+}
+
 static eg_status events_lose(eg_events *e, eg_fields *f, const eg_event_kind *kind)
 {
     eg_loss_event event = {0};
@@ -164,7 +176,7 @@ static const struct {
     {&eg_event_note, events_note},       {&eg_event_left_out, events_left_out},
     {&eg_event_skipped, events_skipped}, {&eg_event_stop, events_stop},
     {&eg_event_forced, events_forced},   {&eg_event_end, events_end},
-    {&eg_event_sheet, events_sheet},
+    {&eg_event_sheet, events_sheet},     {&eg_event_boxes, events_boxes},
 };
 
 static eg_status events_take(eg_events *e, const eg_json *object)
@@ -288,6 +300,7 @@ void eg_events_free(eg_events *e)
     free(e->confusion);
     free(e->note);
     free(e->sheet);
+    free(e->boxes);
     free(e->loss);
     eg_arena_fini(&e->arena);
     free(e);

@@ -295,6 +295,13 @@ eg_status eg_run_sheet(const char *folder, int64_t round, char out[EG_RUN_PATH])
     return eg_run_file(folder, name, out);
 }
 
+eg_status eg_run_boxes(const char *folder, int64_t task, char out[EG_RUN_PATH])
+{
+    char name[64];
+    snprintf(name, sizeof name, EG_RUN_BOXES "/task-%06lld.png", (long long)task + 1);
+    return eg_run_file(folder, name, out);
+}
+
 bool eg_run_is_finished(const char *folder)
 {
     char summary[EG_RUN_PATH];
@@ -354,6 +361,12 @@ eg_status eg_run_write_sheet(eg_run_folder *f, const eg_sheet_event *e)
 {
     eg_sheet_event event = *e;
     return run_event_write(f, &eg_event_sheet, &event);
+}
+
+eg_status eg_run_write_boxes(eg_run_folder *f, const eg_boxes_event *e)
+{
+    eg_boxes_event event = *e;
+    return run_event_write(f, &eg_event_boxes, &event);
 }
 
 eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const char *name,

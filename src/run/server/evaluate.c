@@ -16,7 +16,6 @@ typedef struct evaluation {
     int64_t limit;     /* test samples per task; 0: all */
     bool met;          /* on the clients' cumulative test sets */
     bool uploads;      /* what clients uploaded */
-    bool tells;        /* judges tell what there is to look at */
     bool each;         /* by client, else by task: of the global model */
     int64_t round;     /* rounds done */
     int64_t period;    /* of the run so far */
@@ -25,9 +24,10 @@ typedef struct evaluation {
     int32_t **answers; /* [tasks] the server's on each task's test samples; NULL: not wanted */
     float *rates; /* [tasks], or [clients, tasks], of n_rates each: what judges said; or NULL */
     size_t n_rates;
-    eg_score *held; /* likewise, on samples held out of training; NULL: there are none */
-    int64_t n;      /* tests: tasks, or clients */
-    eg_test *tests; /* [n]: those under way */
+    eg_bundle *told; /* what judges tell to be looked at; NULL: not wanted */
+    eg_score *held;  /* likewise, on samples held out of training; NULL: there are none */
+    int64_t n;       /* tests: tasks, or clients */
+    eg_test *tests;  /* [n]: those under way */
 } evaluation;
 
 /* Whether clients have models of their own: kept by themselves, or made by the server. */
@@ -114,7 +114,7 @@ static eg_status evaluate_add(const evaluation *j, int64_t who, eg_exam exam, eg
 /* Both of them. */
 static eg_status evaluate_task(const evaluation *j, int64_t who, int64_t task, eg_test *to)
 {
-    eg_exam exam = {.task = task, .period = j->period, .tells = j->answers != NULL || j->tells};
+    eg_exam exam = {.task = task, .period = j->period, .tells = j->answers || j->told};
     EG_TRY(evaluate_add(j, who, exam, to));
     exam.held_out = true, exam.tells = false;
     return j->held ? evaluate_add(j, who, exam, to) : EG_OK;
@@ -194,6 +194,8 @@ static eg_status evaluate_mark(void *context, int64_t i, const eg_reply *reply)
         if (j->rates && !e->held_out)
             EG_TRY(evaluate_rates(j, e, reply->up,
                                   j->rates + (size_t)(at + e->task) * j->n_rates));
+        if (e->tells && j->told)
+            EG_TRY(eg_bundle_copy(j->told, reply->up, "test "));
         if (e->tells && j->answers) {
             EG_TRY(evaluate_keep(j, e, answers));
             answers += e->n;
@@ -253,6 +255,7 @@ static void evaluate_free(evaluation *j)
     free(j->scores);
     free(j->rates);
     free(j->held);
+    eg_bundle_free(j->told);
 }
 
 /* Room for the scores of n_who models. */
@@ -403,8 +406,10 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
                     .each = own,
                     .period = evaluate_period(f, round)};
     eg_status s = evaluate_alloc(&j, n_who, f->e->data.validation > 0);
-    j.tells = task_end && full && !own && j.rates;
-    if (s == EG_OK && task_end && full && !own && !j.rates)
+    bool tells = task_end && full && !own;
+    if (s == EG_OK && tells && j.rates)
+        s = eg_bundle_new(&j.told);
+    if (s == EG_OK && tells && !j.rates)
         s = eg_alloc((size_t)f->feed.n_tasks, sizeof *j.answers, &j.answers);
     if (s == EG_OK)
         s = evaluate_all(&j);
@@ -422,6 +427,8 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
         s = eg_federation_log_seen(f, round, j.answers);
     if (s == EG_OK && j.rates && !own)
         s = evaluate_note(&j, round);
+    if (s == EG_OK && j.told)
+        s = eg_federation_log_boxes(f, round, j.told);
     if (s == EG_OK) {
         f->accuracy = sum / (double)n_who;
         f->validation = evaluate_validation(&j, n_who, round);

@@ -124,6 +124,10 @@ eg_status eg_federation_evaluate(eg_federation *f, int64_t round, bool task_end,
  * [tasks]: what it answered on each task's test samples. */
 eg_status eg_federation_log_seen(eg_federation *f, int64_t round, int32_t *const *answers);
 
+/* Logs what judges told of boxes on each task's test images, as named in tests (EG_JUDGED), and
+ * writes the images. */
+eg_status eg_federation_log_boxes(eg_federation *f, int64_t round, const eg_bundle *told);
+
 /* Tests what each client uploaded in the last of `round` rounds on the client's own tasks, and
  * logs it, if eval.local asks for it behind this one. */
 eg_status eg_federation_evaluate_uploads(eg_federation *f, int64_t round);
