@@ -28,7 +28,9 @@ static const cli_option data_rows[] = {
     CLI_JOB("check", data_call, job,
             "size, samples per class, range, images in both splits, checksum"),
     CLI_JOB("show", data_call, job,
-            "write a contact sheet, ten images per class; of texts, print three per class"),
+            "write a contact sheet, ten images per class, with their boxes; of texts, print "
+            "three per "
+            "class"),
     CLI_JOB("import", data_call, job,
             "turn own data (CSV, a folder of pictures, NumPy) into files that load at once"),
     CLI_MEMBER("NAME", NULL, data_call, name, eg_dataset_family, NULL, .what = "a data set",
@@ -321,8 +323,9 @@ static int data_show(const data_call *c)
     int code = 0;
     eg_status s = eg_dataset_load(c->set, c->self, &c->from, EG_TRAIN, &t);
     bool texts = s == EG_OK && t.ids && c->set->spell;
+    bool boxes = c->set->target && strcmp(c->set->target, "detection") == 0;
     if (s == EG_OK && !texts)
-        s = eg_table_sheet(&t, 10, out);
+        s = boxes ? eg_table_sheet_boxes(&t, 10, out) : eg_table_sheet(&t, 10, out);
     if (s != EG_OK)
         code = eg_cli_failed();
     else if (texts)

@@ -3,7 +3,7 @@
  */
 #include "cli.h"
 
-#include <engram/saved.h>
+#include <engram/predict.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,12 +77,10 @@ static void eval_print_class(const eg_table *t, int64_t class, double recall, in
            says ? "  " : "", says ? name : "");
 }
 
-static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table *t,
-                       const eg_confusion *all, const eg_confusion *within)
+static void eval_print_head(const eval_call *c, const eg_saved *saved, const eg_table *t)
 {
     const eg_net_spec *made = eg_net_spec_of(eg_saved_net(saved));
     const char *version = eg_saved_note(saved, "version");
-    double value;
     if (!made || !c->set) /* both are there once the model and the data are open */
         return;
     printf("%s: %s for %lldx%lldx%lld and %lld classes, of engram %s\n", c->model, made->model,
@@ -96,6 +94,13 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
                (long long)c->shape[0], (long long)c->shape[1], (long long)c->shape[2],
                (long long)made->channels, (long long)made->height, (long long)made->width);
     puts("");
+}
+
+static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table *t,
+                       const eg_confusion *all, const eg_confusion *within)
+{
+    double value;
+    eval_print_head(c, saved, t);
     if (eg_confusion_accuracy(all, &value))
         printf("accuracy     %6.2f %%\n", 100 * value);
     if (c->list && eg_confusion_accuracy(within, &value))
@@ -109,6 +114,32 @@ static void eval_print(const eval_call *c, const eg_saved *saved, const eg_table
     }
 }
 
+/* Average precision in place of accuracy. */
+static eg_status eval_boxes(const eval_call *c, eg_saved *saved, eg_table *t)
+{
+    size_t n = (size_t)eg_saved_n_classes(saved);
+    double *each; /* [2, n] */
+    if (c->list)
+        return eg_fail(EG_EINVAL, "--classes: images with boxes are of no class");
+    EG_TRY(eg_alloc(2 * n, sizeof *each, &each));
+    eg_precisions p = {.half = each, .each = each + n};
+    eg_status s = eg_saved_precision(saved, t, &p);
+    if (s == EG_OK) {
+        eval_print_head(c, saved, t);
+        printf("mAP at 0.5   %6.2f %%\nmAP          %6.2f %%  over overlaps 0.5 to 0.95\n",
+               100 * p.at_half, 100 * p.mean);
+    }
+    for (size_t k = 0; k < n && s == EG_OK; k++) {
+        char name[EG_CLASS_NAME];
+        const char *class = eg_saved_class(saved, (int64_t)k, name);
+        if (each[k] >= 0)
+            printf("  class %-4zu %6.2f %%  %6.2f %%  %s\n", k, 100 * p.half[k],
+                   100 * p.each[k], class ? class : "");
+    }
+    free(each);
+    return s;
+}
+
 static eg_status eval_test(eval_call *c, eg_saved *saved, eg_table *t)
 {
     const char *seed = eg_saved_note(saved, "seed");
@@ -119,6 +150,8 @@ static eg_status eval_test(eval_call *c, eg_saved *saved, eg_table *t)
         from.seed = seed ? strtoull(seed, NULL, 10) : 0;
     EG_TRY(eg_saved_load(saved, c->set, c->self, &from, t));
     c->shape[0] = t->channels, c->shape[1] = t->height, c->shape[2] = t->width;
+    if (eg_saved_finds_boxes(saved))
+        return eval_boxes(c, saved, t);
     eg_status s = eg_confusion_init(&all, classes);
     if (s == EG_OK)
         s = eg_confusion_init(&within, classes);
@@ -161,6 +194,7 @@ const eg_verb eg_verb_eval = {
         "MODEL is what a run has saved: it says its network and how images are prepared. "
         "Of the run's data set it takes the test images that the run had. They are neither "
         "rotated nor permuted; where they have other colours or another size than the "
-        "network's, they are brought to it, and this is said.",
+        "network's, they are brought to it, and this is said. Of boxes it tells average "
+        "precision.",
     .options = eval_rows,
 };

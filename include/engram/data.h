@@ -90,6 +90,9 @@ eg_status eg_table_repeats(const eg_table *t, int64_t *out);
 
 /* Writes a contact sheet as PNG: one row per class, the first per_class samples of each. */
 eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path);
+/* The same with boxes, whose targets they must be, drawn in; a sample is in the row of its
+ * label. */
+eg_status eg_table_sheet_boxes(const eg_table *t, int64_t per_class, const char *path);
 
 /* Writes a table into a folder as x_NAME.npy and y_NAME.npy, and the names of its classes, if
  * it has some, as classes.txt: with NAME train and test the data set npy reads them. The folder

@@ -60,7 +60,7 @@ static void frames_box(const frames *s, const int64_t *b, double left, double to
     if (b[1] != EG_BOXES_MISSED)
         fprintf(f, ", %.0f %% sure", 100 * (double)b[7] * share);
     fprintf(f, "</title>");
-    frames_rect(f, x, y, w, h, "stroke=\"#000\" stroke-opacity=\".55\" stroke-width=\"3.2\"");
+    frames_rect(f, x, y, w, h, "stroke=\"#000\" stroke-opacity=\".35\" stroke-width=\"3.2\"");
     snprintf(look, sizeof look, "stroke=\"%s\" stroke-width=\"1.7\" stroke-dasharray=\"%s\"",
              frames_kinds[b[1]].colour, frames_kinds[b[1]].dash);
     frames_rect(f, x, y, w, h, look);

@@ -83,8 +83,7 @@ static eg_status rates_whole(eg_page *p, const eg_group *g)
     EG_TRY(rates_line(p, r, rates_half, &line[0]));
     EG_TRY(rates_line(p, r, rates_each, &line[1]));
     line[0].colour = eg_colour_label(0), line[1].colour = eg_colour_label(1);
-    eg_line_chart c = {
-        .chart = "map", .title = "Mean average precision over rounds", .line = line, .n = 2};
+    eg_line_chart c = {.chart = "map", .title = "Mean average precision", .line = line, .n = 2};
     return rates_figure(
         p, g, &c,
         "Of the server's model, the mean over the tasks learned so far: solid at "

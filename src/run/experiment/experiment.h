@@ -176,14 +176,18 @@ typedef struct eg_norm {
 
 /* Writes a run's model with its notes (<engram/saved.h> reads it), and what the answers of one
  * of its parts know. */
-eg_status eg_saved_write(const eg_experiment *e, const eg_norm *norm, const eg_net *net,
+struct eg_feed;
+eg_status eg_saved_write(const eg_experiment *e, const struct eg_feed *feed, const eg_net *net,
                          uint64_t seed, const char *path, const float *value,
                          const float *state, const eg_bundle *known);
 
-/* Calls visit with what a saved model puts out for rows of t, in order; rows NULL: for all of
- * them. t is brought to the network's input. logits: [eg_saved_n_classes], until visit returns.
- */
+/* What a saved model that looks for boxes is held to; NULL: it tells classes. */
 struct eg_saved;
+const struct eg_aim *eg_saved_aim(const struct eg_saved *s);
+
+/* Calls visit with what a saved model puts out for rows of t, in order; rows NULL: for all of
+ * them. t is brought to the network's input. logits: [eg_saved_n_classes], or all outputs of
+ * one that looks for boxes, until visit returns. */
 typedef eg_status (*eg_saved_visit)(void *to, int64_t row, const float *logits);
 eg_status eg_saved_each(struct eg_saved *s, eg_table *t, const int64_t *rows, int64_t n,
                         eg_saved_visit visit, void *to);

@@ -3,6 +3,7 @@
  */
 #include <engram/saved.h>
 
+#include "engine/model/net.h"
 #include "run/experiment/feed.h"
 #include "run/experiment/settings.h"
 
@@ -22,6 +23,7 @@ struct eg_saved {
     float *value, *state;
     eg_transform how;
     eg_norm norm;            /* what `how` borrows */
+    eg_aim aim;              /* of boxes, if it looks for them; else its kind is NULL */
     int64_t fan;             /* outputs a class has; the first is the upright image's */
     const eg_method *method; /* whose answers count; NULL: the network's outputs do */
     void *options;           /* the method's */
@@ -74,7 +76,7 @@ static void saved_key(size_t i, char out[32])
 }
 
 /* What a file may have notes of, beside the net's own. */
-enum { SAVED_NOTES = 11 };
+enum { SAVED_NOTES = 12 };
 typedef struct saved_notes {
     size_t n;
     eg_stored_note list[SAVED_NOTES + EG_MAX_SOURCES];
@@ -133,7 +135,22 @@ static eg_status saved_note_norm(const eg_norm *norm, eg_arena *a, saved_notes *
     return EG_OK;
 }
 
-eg_status eg_saved_write(const eg_experiment *e, const eg_norm *norm, const eg_net *net,
+/* The names of the classes, a line each, if they have some. */
+static eg_status saved_note_names(const eg_table *t, eg_arena *a, saved_notes *to)
+{
+    size_t n = 1, at = 0;
+    for (int64_t k = 0; t->names && k < t->classes; k++)
+        n += strlen(t->names[k]) + 1;
+    char *text = t->names ? eg_arena_alloc(a, n) : NULL;
+    if (!t->names || !text)
+        return t->names ? EG_ENOMEM : EG_OK;
+    for (int64_t k = 0; k < t->classes; k++)
+        at += (size_t)snprintf(text + at, n - at, "%s%s", k ? "\n" : "", t->names[k]);
+    saved_note(to, "names", text);
+    return EG_OK;
+}
+
+eg_status eg_saved_write(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
                          uint64_t seed, const char *path, const float *value,
                          const float *state, const eg_bundle *known)
 {
@@ -170,7 +187,9 @@ eg_status eg_saved_write(const eg_experiment *e, const eg_norm *norm, const eg_n
     }
     saved_note_sources(e, notes);
     eg_arena arena = {0};
-    eg_status s = norm->n ? saved_note_norm(norm, &arena, notes) : EG_OK;
+    eg_status s = feed->norm.n ? saved_note_norm(&feed->norm, &arena, notes) : EG_OK;
+    if (s == EG_OK)
+        s = saved_note_names(&feed->train[0], &arena, notes);
     if (s == EG_OK)
         s = eg_net_save_beside(net, path, value, state, beside,
                                saved_beside(known, names, beside), notes->list, notes->n);
@@ -315,20 +334,37 @@ static eg_status saved_net(eg_saved *s)
     return eg_net_of_notes_grafted(s->file, &graft, &s->net);
 }
 
-/* What looks for boxes has no classes of samples to answer with. */
-static eg_status saved_counts_classes(const eg_saved *s)
+/* What a network that looks for boxes is held to: its outputs say how many classes. */
+static eg_status saved_region(eg_saved *s)
 {
-    const char *model = eg_net_spec_of(s->net)->model;
-    return eg_model_find(model)->region
-               ? eg_fail(EG_ENOTSUP, "%s looks for boxes, which only its run tests", model)
-               : EG_OK;
+    const eg_net_spec *made = eg_net_spec_of(s->net);
+    const eg_model *model = eg_net_model(s->net);
+    eg_region *r = &s->aim.region;
+    if (!model->region)
+        return EG_OK;
+    model->region(eg_net_options(s->net), made->height, made->width, 1, r);
+    int64_t places = r->anchors * r->rows * r->columns;
+    r->classes = places > 0 ? made->classes / places - 5 : 0;
+    if (r->classes < 1 || (r->classes + 5) * places != made->classes)
+        return eg_fail(EG_EFORMAT, "%lld outputs are no boxes on %lldx%lld cells",
+                       (long long)made->classes, (long long)r->rows, (long long)r->columns);
+    if (!(r->anchor[0][0] > 0))
+        return eg_fail(EG_EFORMAT, "its anchors are not told");
+    s->aim.kind = eg_target_find("detection");
+    s->aim.classes = r->classes, s->aim.outputs = made->classes;
+    return EG_OK;
+}
+
+const eg_aim *eg_saved_aim(const eg_saved *s)
+{
+    return s->aim.kind ? &s->aim : NULL;
 }
 
 static eg_status saved_fill(eg_saved *s, const char *path)
 {
     EG_TRY(eg_safetensors_load(path, &s->file));
     EG_TRY(eg_blame(saved_net(s), "%s", path));
-    EG_TRY(eg_blame(saved_counts_classes(s), "%s", path));
+    EG_TRY(eg_blame(saved_region(s), "%s", path));
     EG_TRY(eg_blame(saved_norm(s), "%s", path));
     EG_TRY(eg_blame(saved_fan(s), "%s", path));
     EG_TRY(eg_blame(saved_head(s), "%s", path));
@@ -377,7 +413,7 @@ const eg_net *eg_saved_net(const eg_saved *s)
 
 int64_t eg_saved_n_classes(const eg_saved *s)
 {
-    return eg_net_spec_of(s->net)->classes / s->fan;
+    return s->aim.kind ? s->aim.classes : eg_net_spec_of(s->net)->classes / s->fan;
 }
 
 const char *eg_saved_note(const eg_saved *s, const char *key)
@@ -473,7 +509,8 @@ eg_status eg_saved_each(eg_saved *s, eg_table *t, const int64_t *rows, int64_t n
                         eg_saved_visit visit, void *to)
 {
     eg_recipe *recipe;
-    int64_t list[SAVED_BATCH], known = eg_saved_n_classes(s);
+    int64_t list[SAVED_BATCH];
+    int64_t known = s->aim.kind ? s->aim.outputs : eg_saved_n_classes(s);
     EG_TRY(saved_prepare(s, t, &recipe));
     eg_status status = EG_OK;
     for (int64_t at = 0; at < n && status == EG_OK; at += SAVED_BATCH) {
@@ -519,6 +556,9 @@ eg_status eg_saved_test(eg_saved *s, eg_table *t, const int32_t *classes, int64_
                         eg_confusion *all, eg_confusion *within)
 {
     int64_t *rows, n = 0;
+    if (s->aim.kind)
+        return eg_fail(EG_ENOTSUP, "%s looks for boxes, and tells no classes of images",
+                       eg_net_spec_of(s->net)->model);
     saved_exam x = {t, classes, n_classes, eg_saved_n_classes(s), all, within};
     EG_TRY(eg_alloc((size_t)t->n + 1, sizeof *rows, &rows));
     eg_status status = saved_rows(s, t, classes, n_classes, rows, &n);

@@ -10,7 +10,7 @@ eg_status eg_federation_save_model(eg_federation *f, const eg_bundle *known, cha
 {
     EG_TRY(eg_run_folder_file(f->folder, EG_RUN_MODEL, path));
     eg_status s =
-        eg_saved_write(f->e, &f->feed.norm, f->net, f->seed, *path, f->param, f->state, known);
+        eg_saved_write(f->e, &f->feed, f->net, f->seed, *path, f->param, f->state, known);
     if (s != EG_OK) {
         free(*path);
         *path = NULL;

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "io/image.h"
 #include "world/data/find.h"
-#include "world/data/resize.h"
+#include "world/data/letterbox.h"
 #include "world/data/yolo_text.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { BOXES_GREY = 127, BOXES_TEXT = 1 << 20, BOXES_CLASSES = 1000 };
+enum { BOXES_TEXT = 1 << 20, BOXES_CLASSES = 1000 };
 
 typedef struct boxes {
     char path[EG_OPT_TEXT_SIZE], only[EG_OPT_TEXT_SIZE];
@@ -152,42 +152,6 @@ static int32_t boxes_owner(const boxes_list *l, int i)
     return owner;
 }
 
-/* Where a picture lies within its frame. */
-typedef struct boxes_frame {
-    int64_t height, width, top, left;
-} boxes_frame;
-
-static boxes_frame boxes_fit(const eg_image *im, const eg_table *t)
-{
-    double scale = (double)t->height / (double)im->height;
-    if ((double)im->width * scale > (double)t->width)
-        scale = (double)t->width / (double)im->width;
-    boxes_frame f = {(int64_t)((double)im->height * scale + 0.5),
-                     (int64_t)((double)im->width * scale + 0.5), 0, 0};
-    f.height = f.height < 1 ? 1 : f.height, f.width = f.width < 1 ? 1 : f.width;
-    f.top = (t->height - f.height) / 2, f.left = (t->width - f.width) / 2;
-    return f;
-}
-
-/* Scales a picture into sample i, with grey around. */
-static eg_status boxes_place(const eg_image *im, const boxes_frame *f, eg_table *t, int64_t i)
-{
-    uint8_t *plane, *to = t->u8 + (size_t)i * eg_table_sample(t);
-    eg_resizer *r;
-    memset(to, BOXES_GREY, eg_table_sample(t));
-    EG_TRY(eg_alloc((size_t)(f->height * f->width), 1, &plane));
-    eg_status s = eg_resizer_new(im->height, im->width, f->height, f->width, &r);
-    for (int64_t c = 0; s == EG_OK && c < t->channels; c++) {
-        eg_resizer_u8(r, im->pixels + (im->channels == 3 ? c : 0), im->channels, plane);
-        for (int64_t y = 0; y < f->height; y++)
-            memcpy(to + (c * t->height + f->top + y) * t->width + f->left, plane + y * f->width,
-                   (size_t)f->width);
-    }
-    eg_resizer_free(r);
-    free(plane);
-    return s;
-}
-
 static int boxes_larger(const void *a, const void *b)
 {
     const eg_box *x = a, *y = b;
@@ -196,18 +160,14 @@ static int boxes_larger(const void *a, const void *b)
 }
 
 /* Moves boxes into the frame, as sample i's target; its label is the largest one's class. */
-static void boxes_target(eg_box_list *l, const boxes_frame *f, eg_table *t, int64_t i)
+static void boxes_target(eg_box_list *l, const eg_letterbox *f, eg_table *t, int64_t i)
 {
     float *to = t->target + i * t->target_width;
     qsort(l->box, (size_t)l->n, sizeof *l->box, boxes_larger);
     for (int64_t k = 0; k * EG_BOX_SIZE < t->target_width; k++) {
         eg_box b = {.label = EG_NO_BOX};
-        if (k < l->n) {
-            float w = (float)t->width, h = (float)t->height;
-            b = l->box[k];
-            b.x = (b.x * (float)f->width + (float)f->left) / w, b.w *= (float)f->width / w;
-            b.y = (b.y * (float)f->height + (float)f->top) / h, b.h *= (float)f->height / h;
-        }
+        if (k < l->n)
+            b = eg_letterbox_into(f, l->box[k]);
         memcpy(to + k * EG_BOX_SIZE, &b, sizeof b);
     }
     t->y[i] = l->n && l->box[0].label >= 0 ? (int32_t)l->box[0].label : 0;
@@ -241,8 +201,9 @@ static eg_status boxes_sample(const boxes_list *l, int i, eg_table *t)
     EG_TRY(eg_path_join(l->folder, l->names[i]->d_name, path));
     EG_TRY(boxes_read(path, &list));
     EG_TRY(eg_image_load(path, &im));
-    boxes_frame f = boxes_fit(&im, t);
-    eg_status s = boxes_place(&im, &f, t, i);
+    eg_letterbox f = eg_letterbox_fit(&im, t->height, t->width);
+    eg_status s =
+        eg_letterbox_place(&f, &im, t->channels, t->u8 + (size_t)i * eg_table_sample(t));
     boxes_target(&list, &f, t, i);
     t->group[i] = boxes_owner(l, i);
     eg_image_fini(&im);

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/checksum.h"
 #include "io/image.h"
+#include "world/data/mark.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -294,7 +295,21 @@ static void table_range(const eg_table *t, float range[2])
     }
 }
 
-eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
+/* Draws the boxes of sample i where it was pasted, with the names of their classes. */
+static void table_mark(const eg_table *t, int64_t i, eg_image *im, int64_t top, int64_t left)
+{
+    const eg_mark_area area = {top, left, t->height, t->width};
+    const float *target = t->target + i * t->target_width;
+    for (int64_t k = 0; k + EG_BOX_SIZE <= t->target_width; k += EG_BOX_SIZE) {
+        eg_box b;
+        memcpy(&b, target + k, sizeof b);
+        int64_t class = b.label <= EG_CROWD ? EG_CROWD - (int64_t)b.label : (int64_t)b.label;
+        if (class >= 0 && class < t->classes)
+            eg_mark_box(im, &area, &b, 1, t->names ? t->names[class] : NULL);
+    }
+}
+
+static eg_status table_sheet(const eg_table *t, int64_t per_class, bool boxes, const char *path)
 {
     if (t->ids)
         return eg_fail(EG_EINVAL, "a sheet shows pictures, and these are texts");
@@ -320,15 +335,29 @@ eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
         memset(im.pixels, 96, (size_t)(im.height * im.width * 3));
         for (int64_t i = 0; i < t->n; i++) {
             int64_t row = gap + t->y[i] * cell_h, column = done[t->y[i]]++;
+            int64_t left = gap + column * cell_w;
             if (column < per_class)
-                table_paste(t, i, range,
-                            im.pixels + 3 * (row * im.width + gap + column * cell_w), im.width);
+                table_paste(t, i, range, im.pixels + 3 * (row * im.width + left), im.width);
+            if (column < per_class && boxes)
+                table_mark(t, i, &im, row, left);
         }
         s = eg_png_save(path, &im);
     }
     free(done);
     eg_image_fini(&im);
     return s;
+}
+
+eg_status eg_table_sheet(const eg_table *t, int64_t per_class, const char *path)
+{
+    return table_sheet(t, per_class, false, path);
+}
+
+eg_status eg_table_sheet_boxes(const eg_table *t, int64_t per_class, const char *path)
+{
+    if (!t->target || t->target_width % EG_BOX_SIZE != 0)
+        return eg_fail(EG_EINVAL, "%s: the samples have no boxes", path);
+    return table_sheet(t, per_class, true, path);
 }
 
 eg_status eg_table_same_shape(const eg_table *a, const char *name, const eg_table *b,
