@@ -53,6 +53,18 @@ typedef struct generate_row {
     int64_t label; /* -1: not known */
 } generate_row;
 
+/* Why a run has no file of generators. */
+static const char *generate_why_none(const char *run)
+{
+    char sheets[EG_RUN_PATH];
+    struct stat about;
+    if (!eg_run_is_finished(run))
+        return "the run is not finished";
+    if (eg_run_file(run, EG_RUN_SHEETS, sheets) == EG_OK && stat(sheets, &about) == 0)
+        return "its generators stay with its clients, and what they drew is in " EG_RUN_SHEETS;
+    return "its server has no generators";
+}
+
 /* A run's file, or the file itself. */
 static eg_status generate_open(const generate_call *c, eg_exhibits **out)
 {
@@ -62,9 +74,8 @@ static eg_status generate_open(const generate_call *c, eg_exhibits **out)
         return eg_exhibits_open(c->path, out);
     EG_TRY(eg_run_file(c->path, EG_RUN_GENERATORS, path));
     if (stat(path, &about) != 0)
-        return eg_fail(EG_ENOENT, "%s has no " EG_RUN_GENERATORS "%s", c->path,
-                       eg_run_is_finished(c->path) ? ": its method has no generators"
-                                                   : ": the run is not finished");
+        return eg_fail(EG_ENOENT, "%s has no " EG_RUN_GENERATORS ": %s", c->path,
+                       generate_why_none(c->path));
     return eg_exhibits_open(path, out);
 }
 

@@ -216,6 +216,7 @@ GOLDEN(test_layers_of_pfl_with_given_masks, "pfl-cnn-sgd")
 GOLDEN(test_vit_with_sgd, "vit-sgd")
 GOLDEN(test_resnet18_thin_with_sgd, "resnet18-thin-sgd")
 GOLDEN(test_resnet18_thin_with_adam, "resnet18-thin-adam")
+GOLDEN(test_resnet18_with_the_stem_of_imagenet, "resnet18-thin-stem-sgd")
 GOLDEN(test_resnet18_with_sgd, "resnet18-sgd")
 GOLDEN(test_resnet18_with_adam, "resnet18-adam")
 
@@ -239,6 +240,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_vit_with_sgd),
         cmocka_unit_test(test_resnet18_thin_with_sgd),
         cmocka_unit_test(test_resnet18_thin_with_adam),
+        cmocka_unit_test(test_resnet18_with_the_stem_of_imagenet),
         cmocka_unit_test(test_resnet18_with_sgd),
         cmocka_unit_test(test_resnet18_with_adam),
     };

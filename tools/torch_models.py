@@ -100,11 +100,14 @@ class Block(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """The CIFAR form: a 3x3 stem without pooling, then four stages of two blocks."""
+    """The CIFAR form: a 3x3 stem without pooling, then four stages of two blocks. Or with the
+    stem of ImageNet."""
 
-    def __init__(self, widths, channels=3, classes=10):
+    def __init__(self, widths, channels=3, classes=10, imagenet=False):
         super().__init__()
-        self.conv1 = nn.Conv2d(channels, widths[0], 3, 1, 1, bias=False)
+        self.imagenet = imagenet
+        self.conv1 = nn.Conv2d(channels, widths[0], *((7, 2, 3) if imagenet else (3, 1, 1)),
+                               bias=False)
         self.bn1 = nn.BatchNorm2d(widths[0])
         n_in = widths[0]
         for i, width in enumerate(widths):
@@ -116,6 +119,7 @@ class ResNet18(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.bn1(self.conv1(x)))
+        x = F.max_pool2d(x, 3, 2, 1) if self.imagenet else x
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(x.mean((2, 3)))
 
@@ -185,6 +189,8 @@ MODELS = {
     "pfl-cnn": (PflCnn, (3, 32, 32), 1626442),
     "resnet18": (lambda: ResNet18((64, 128, 256, 512)), (3, 32, 32), 11173962),
     "resnet18-thin": (lambda: ResNet18((16, 32, 64, 128)), (3, 32, 32), 701466),
+    "resnet18-thin-stem": (lambda: ResNet18((16, 32, 64, 128), imagenet=True), (3, 64, 64),
+                           703386),
     "vit": (lambda: ViT(24, 4, 40, 2, 2, 60, 10), (3, 16, 16), 27210),
     "vit-tiny-32": (lambda: ViT(32, 4, 192, 9, 3, 384, 10), (3, 32, 32), 2697610),
     "deit-tiny": (lambda: ViT(224, 16, 192, 12, 3, 768, 1000), (3, 224, 224), 5717416),
@@ -194,6 +200,7 @@ CLASSES = 10
 
 # What engram calls a network that has no name of its own there: model and options.
 AS_LAYERS = {
+    "resnet18-thin-stem": ("resnet18-thin", "stem=imagenet"),
     "vit": ("vit", "patch=4 width=40 depth=2 heads=2 ratio=1.5 size=24"),
     "vit-tiny-32": ("vit", "preset=vit-tiny-32"),
     "deit-tiny": ("vit", "preset=deit-tiny"),

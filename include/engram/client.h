@@ -178,7 +178,7 @@ eg_status eg_client_stage_model(eg_client *c, const char *name, eg_learner **out
 
 /* A number worth seeing: an event in the log, a curve on the page. A name is 1 to 63 printable
  * ASCII characters without quotes and backslashes (EG_EINVAL); a value that is not finite is a
- * gap of the curve. */
+ * gap of the curve. Where the server learns sums alone it is not sent. */
 eg_status eg_client_note(eg_client *c, const char *name, double value);
 
 const char *eg_client_part(const eg_client *c); /* the name of the part whose hook runs */

@@ -38,6 +38,7 @@ typedef struct fed_a_gem_client {
     fed_a_gem is;
     const float *reference; /* borrowed from the download; NULL in the first round */
     double norm;            /* its square */
+    int64_t n, n_refined;   /* gradients of this turn that met it, and those refined */
 } fed_a_gem_client;
 
 typedef struct fed_a_gem_server {
@@ -150,13 +151,25 @@ static void fed_a_gem_refine(const fed_a_gem_client *a, float *g, size_t n, doub
 
 static eg_status fed_a_gem_grad(void *self, eg_client *c)
 {
-    const fed_a_gem_client *a = self;
+    fed_a_gem_client *a = self;
     if (!a->reference || a->norm <= 0)
         return EG_OK;
     double g_r = eg_dot(c->grad, a->reference, c->n_params);
-    if ((g_r < 0 || a->is.when == 1) && fed_a_gem_is_drawn(&a->is, c))
-        fed_a_gem_refine(a, c->grad, c->n_params, g_r);
+    a->n++;
+    if ((g_r >= 0 && a->is.when == 0) || !fed_a_gem_is_drawn(&a->is, c))
+        return EG_OK;
+    fed_a_gem_refine(a, c->grad, c->n_params, g_r);
+    a->n_refined++;
     return EG_OK;
+}
+
+/* Where there was a reference. */
+static eg_status fed_a_gem_trained(void *self, eg_client *c)
+{
+    const fed_a_gem_client *a = self;
+    return a->n > 0
+               ? eg_client_note(c, "fed_a_gem.refined", (double)a->n_refined / (double)a->n)
+               : EG_OK;
 }
 
 /* The gradient of the memory at the new global model. */
@@ -271,6 +284,7 @@ const eg_method eg_method_fed_a_gem = {
     .client = {.size = sizeof(fed_a_gem_client),
                .download = fed_a_gem_download,
                .grad = fed_a_gem_grad,
+               .trained = fed_a_gem_trained,
                .answer = fed_a_gem_answer},
     .server = {.size = sizeof(fed_a_gem_server),
                .fini = fed_a_gem_fini,

@@ -124,6 +124,10 @@ static int64_t count_projected(const char *rate, uint64_t n)
         assert_ok(method->client.grad(h.self, h.c));
         count += g[0] > -0.5F;
     }
+    assert_ok(method->client.trained(h.self, h.c));
+    assert_int_equal(h.reply.n_notes, 1);
+    assert_string_equal(h.reply.notes[0].name, "fed_a_gem.refined");
+    assert_near(h.reply.notes[0].value, (double)count / (double)n, 1e-12);
     eg_bundle_free(down);
     hand_client_close(&h);
     return count;
@@ -138,6 +142,33 @@ static void test_the_rate_is_the_share_of_projected_gradients(void **state)
     assert_near((double)count_projected("0.1", 10000), 1000, 150);
     assert_near((double)count_projected("0.5", 10000), 5000, 250);
     assert_near((double)count_projected("0.8", 10000), 8000, 200);
+}
+
+/* The share is of all gradients that met a reference: those that did not conflict too. */
+static void test_the_share_of_refined_gradients_is_noted(void **state)
+{
+    (void)state;
+    const float r[] = {1, 0};
+    float g[2];
+    hand_client h;
+    eg_bundle *down;
+    hand_client_open(&h, method, NULL, 2, NULL, g);
+    assert_ok(eg_bundle_new(&down));
+    assert_ok(method->client.download(h.self, h.c, EG_TRAINING, down));
+    assert_ok(method->client.grad(h.self, h.c));
+    assert_ok(method->client.trained(h.self, h.c));
+    assert_int_equal(h.reply.n_notes, 0); /* there was no reference */
+    assert_ok(eg_bundle_add_flat(down, "fed_a_gem.reference", r, 2));
+    assert_ok(method->client.download(h.self, h.c, EG_TRAINING, down));
+    for (int i = 0; i < 8; i++) {
+        g[0] = i < 2 ? -1 : (float)(i % 2), g[1] = 1;
+        assert_ok(method->client.grad(h.self, h.c));
+    }
+    assert_ok(method->client.trained(h.self, h.c));
+    assert_int_equal(h.reply.n_notes, 1);
+    assert_near(h.reply.notes[0].value, 0.25, 0);
+    eg_bundle_free(down);
+    hand_client_close(&h);
 }
 
 static void test_the_reference_is_refreshed_every_so_many_rounds(void **state)
@@ -309,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_refinements_are_as_defined),
         cmocka_unit_test(test_opposite_gradients_leave_no_noise),
         cmocka_unit_test(test_the_rate_is_the_share_of_projected_gradients),
+        cmocka_unit_test(test_the_share_of_refined_gradients_is_noted),
         cmocka_unit_test(test_the_reference_is_refreshed_every_so_many_rounds),
         cmocka_unit_test(test_cosine_weights_favour_those_who_descend),
         cmocka_unit_test(test_softmax_weights_leave_nobody_out),

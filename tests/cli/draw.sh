@@ -48,6 +48,16 @@ scored() { engram generate larger/drawn-* --score "$@" | sed -En 's/^ *(class [0
 scored
 scored --set classes=10 --class 3
 
+echo "generators that stay with clients, and none at all"
+sed 's/fedcil: .*/dgr: {width: 4, steps: 2, images: 32}/; s/method: fedcil/method: dgr/; s/name: drawn/name: kept/' \
+    run.yaml >kept.yaml
+engram run kept.yaml --quiet --out kept >/dev/null
+ls kept/kept-*/sheets
+fails 1 engram generate kept/kept-* --out x.png | sed 's/kept-[^ ]* /kept-... /'
+sed 's/method: fedcil/method: fedavg/; s/name: drawn/name: plain/' run.yaml >plain.yaml
+engram run plain.yaml --quiet --out plain >/dev/null
+fails 1 engram generate plain/plain-* --out x.png | sed 's/plain-[^ ]* /plain-... /'
+
 echo "what cannot be drawn:"
 fails 2 engram run run.yaml --sheets 0
 fails 2 engram compare run.yaml --sheets often

@@ -71,6 +71,10 @@ static void test_what_steps_every_round_needs_an_interval_of_1(void **state)
     assert_fails(resolve("fedavg", "server.optimizer=momentum", two), EG_EINVAL,
                  "server.optimizer steps from a model that all");
     assert_ok(resolve("fedavg", "server.optimizer=none", two));
+    assert_ok(resolve("fedavg", "server.mean=norm-clip", one));
+    assert_fails(resolve("fedavg", "server.mean=norm-clip", two), EG_EINVAL,
+                 "server.mean norm-clip measures changes of a model that all clients began");
+    assert_ok(resolve("fedavg", "server.mean=median", two));
     assert_ok(resolve("scaffold", "optimizer.momentum=0", one));
     assert_fails(resolve("scaffold", "optimizer.momentum=0", two), EG_ENOTSUP,
                  "scaffold: its controls are of rounds that begin");

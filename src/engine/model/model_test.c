@@ -86,6 +86,8 @@ static void test_parameters_are_counted(void **state)
         {{"resnet18", 3, 32, 32, 400, NULL, 0, NULL, NULL}, 11374032},
         {{"resnet18-thin", 3, 32, 32, 10, NULL, 0, NULL, NULL}, 701466},
         {{"resnet18-thin", 1, 32, 32, 10, NULL, 0, NULL, NULL}, 701178},
+        /* as torchvision's resnet18 */
+        {{"resnet18", 3, 224, 224, 1000, "stem=imagenet", 0, NULL, NULL}, 11689512},
         {{"vit", 3, 32, 32, 1000, "preset=deit-tiny", 0, NULL, NULL}, 5717416},
         {{"vit", 3, 224, 224, 1000, "preset=vit-b16", 0, NULL, NULL}, 86567656},
         {{"vit", 3, 32, 32, 10, "preset=vit-tiny-32", 0, NULL, NULL},

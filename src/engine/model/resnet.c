@@ -40,11 +40,32 @@ static eg_node *resnet_block(eg_graph *g, eg_params *p, const char *name, eg_nod
     return eg_relu(g, eg_add(g, h, shortcut));
 }
 
-eg_node *eg_resnet18(eg_graph *g, eg_params *p, eg_node *x, int64_t width)
+// clang-format off
+const eg_opt eg_resnet_opts[] = {
+    EG_OPT_CHOICE(eg_resnet, stem, EG_STEM_SMALL,
+                  "what comes before the blocks: a 3x3 convolution, for small images; or as on ImageNet one of 7x7 "
+                  "with stride 2, and a maximum over 3x3 with stride 2, which leave a sixteenth of the places", "small|imagenet"),
+    EG_OPT_END,
+};
+// clang-format on
+
+static eg_node *resnet_stem(const eg_resnet *r, eg_graph *g, eg_params *p, eg_node *x,
+                            int64_t width)
 {
-    const eg_conv_layer_spec stem = {.out = width, .kernel = 3, .stride = 1, .padding = 1};
-    eg_node *h = eg_conv_layer(g, p, "conv1", x, &stem);
+    bool small = r->stem == EG_STEM_SMALL;
+    const eg_conv_layer_spec conv = {.out = width,
+                                     .kernel = small ? 3 : 7,
+                                     .stride = small ? 1 : 2,
+                                     .padding = small ? 1 : 3};
+    const eg_window pool = {.kernel = 3, .stride = 2, .padding = 1};
+    eg_node *h = eg_conv_layer(g, p, "conv1", x, &conv);
     h = eg_relu(g, eg_batch_norm_layer(g, p, "bn1", h));
+    return small ? h : eg_max_pool(g, h, pool);
+}
+
+eg_node *eg_resnet18(const eg_resnet *r, eg_graph *g, eg_params *p, eg_node *x, int64_t width)
+{
+    eg_node *h = resnet_stem(r, g, p, x, width);
     for (int stage = 0; stage < 4; stage++)
         for (int block = 0; block < 2; block++) {
             char name[32];

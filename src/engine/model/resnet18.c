@@ -6,8 +6,7 @@
 
 static eg_node *resnet18_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
-    (void)self;
-    return eg_resnet18(g, p, x, 64);
+    return eg_resnet18(self, g, p, x, 64);
 }
 
 static eg_node *resnet18_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
@@ -18,7 +17,8 @@ static eg_node *resnet18_head(const void *self, eg_graph *g, eg_params *p, eg_no
 }
 
 const eg_model eg_model_resnet18 = {
-    .component = {"resnet18", "ResNet-18 for 32x32 images, widths 64 to 512", 0, NULL},
+    .component = {"resnet18", "ResNet-18 for 32x32 images, widths 64 to 512", sizeof(eg_resnet),
+                  eg_resnet_opts},
     .head = resnet18_head,
     .features = resnet18_features,
 };

@@ -7,8 +7,7 @@
 
 static eg_node *resnet18_thin_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
-    (void)self;
-    return eg_resnet18(g, p, x, 16);
+    return eg_resnet18(self, g, p, x, 16);
 }
 
 static eg_node *resnet18_thin_head(const void *self, eg_graph *g, eg_params *p,
@@ -19,7 +18,8 @@ static eg_node *resnet18_thin_head(const void *self, eg_graph *g, eg_params *p,
 }
 
 const eg_model eg_model_resnet18_thin = {
-    .component = {"resnet18_thin", "ResNet-18 with widths 16 to 128", 0, NULL},
+    .component = {"resnet18_thin", "ResNet-18 with widths 16 to 128", sizeof(eg_resnet),
+                  eg_resnet_opts},
     .head = resnet18_thin_head,
     .features = resnet18_thin_features,
 };

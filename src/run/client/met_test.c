@@ -303,6 +303,48 @@ static void test_answers_are_restricted(void **state)
     bench_close(&b);
 }
 
+/* Right answers of the 60 samples where one is right among so many of the likeliest, by a
+ * count of the classes that score higher. */
+static void test_answers_may_be_right_among_several(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"eval.top=1", "eval.top=2", "eval.top=4"};
+    static const int tops[] = {1, 2, 4};
+    static const int32_t allowed[] = {1, 3, 4}, classes[] = {0, 1, 2, 3, 4, 5};
+    for (int s = 0; s < 3; s++) {
+        bench b = {0};
+        eg_score all, few;
+        int64_t ids[60], right = 0, right_few = 0;
+        bench_open(&b, sets[s], 0);
+        for (int64_t i = 0; i < 60; i++) {
+            const float *x = b.one.feed.test[0].f32 + i * DIM;
+            double z[CLASSES];
+            int above = 0, above_few = 0, truth = (int)(i % CLASSES);
+            ids[i] = i;
+            for (int k = 0; k < CLASSES; k++) {
+                z[k] = bias_at(&b, b.param, k);
+                for (int d = 0; d < DIM; d++)
+                    z[k] += (double)weight_at(&b, b.param, k, d) * (double)x[d];
+            }
+            for (int k = 0; k < CLASSES; k++)
+                above += z[k] > z[truth];
+            for (int k = 0; k < 3; k++)
+                above_few += z[allowed[k]] > z[truth];
+            right += above < tops[s];
+            right_few += (truth == 1 || truth == 3 || truth == 4) && above_few < tops[s];
+        }
+        eg_exam exam = {.n = 60, .ids = ids, .n_classes = CLASSES, .classes = classes};
+        assert_ok(eg_worker_test(&b.one.worker, &(eg_weights){b.param, NULL}, &exam, &all));
+        exam.allowed = allowed, exam.n_allowed = 3;
+        assert_ok(eg_worker_test(&b.one.worker, &(eg_weights){b.param, NULL}, &exam, &few));
+        assert_int_equal(all.right, right);
+        assert_int_equal(all.right_in_task, right);
+        assert_int_equal(few.right, right_few);
+        assert_true(s < 2 || right_few == 30); /* all three are among the first four */
+        bench_close(&b);
+    }
+}
+
 /* An evaluation under rule i of all, seen, client, task. Common tasks in natural order: after
  * round 1 only the classes of task 1 were seen, and so on. */
 static void check_evaluation(const eg_eval_event *e, int i)
@@ -375,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_a_look_sees_the_restricted_loss),
         cmocka_unit_test(test_rows_apart_from_the_batch_are_restricted_too),
         cmocka_unit_test(test_answers_are_restricted),
+        cmocka_unit_test(test_answers_may_be_right_among_several),
         cmocka_unit_test(test_evaluation_follows_what_was_seen),
         cmocka_unit_test(test_every_rule_repeats_and_resumes),
     };

@@ -4,8 +4,8 @@
 #include "run/client/outputs.h"
 
 #include "engine/model/net.h"
+#include "world/metric/metric.h"
 
-#include <engram/metric.h>
 #include <engram/op.h>
 
 #include <stdio.h>
@@ -58,16 +58,19 @@ static void test_count(const eg_worker *w, const eg_plan *plan, const eg_exam *e
     int64_t classes = eg_scenario_n_classes(w->feed->scenario);
     const float *logits = eg_plan_output(plan, "logits"); /* [rows, classes] */
     const float *in_task = eg_plan_output(plan, "logits in task");
+    const eg_allowed allowed = {exam->allowed, exam->n_allowed};
+    const eg_allowed own = {exam->classes, exam->n_classes};
+    int64_t top = w->e->eval.top;
     in_task = in_task ? in_task : logits;
     for (int64_t i = 0; i < rows; i++, logits += classes, in_task += classes) {
         int32_t answer = exam->allowed && exam->n_allowed == 0
                              ? -1
                              : eg_predict(logits, classes, exam->allowed, exam->n_allowed);
-        out->right += answer == w->truth[i];
         if (exam->answers)
             exam->answers[at + i] = answer;
-        out->right_in_task +=
-            eg_predict(in_task, classes, exam->classes, exam->n_classes) == w->truth[i];
+        out->right +=
+            answer >= 0 && eg_predict_holds(logits, classes, &allowed, top, w->truth[i]);
+        out->right_in_task += eg_predict_holds(in_task, classes, &own, top, w->truth[i]);
     }
 }
 

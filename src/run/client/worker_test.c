@@ -67,9 +67,10 @@ static void test_names_of_notes_are_checked(void **state)
                                       "\xff"};
     char name[300];
     static eg_worker w;
+    static eg_agreement agreed;
     eg_reply reply = {0};
     eg_client c = {.worker = &w};
-    w.reply = &reply;
+    w.reply = &reply, w.agreed = &agreed;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_fails(eg_client_note(&c, bad[i], 1), EG_EINVAL, "no name for a note");
     memset(name, 'x', sizeof name);
@@ -81,6 +82,9 @@ static void test_names_of_notes_are_checked(void **state)
     assert_ok(eg_client_note(&c, "part.drift 3", NAN));
     assert_int_equal(reply.n_notes, 2);
     assert_string_equal(reply.notes[0].name, name);
+    agreed.hides = true; /* sums alone are told: a note of one client is not sent */
+    assert_ok(eg_client_note(&c, "part.drift 4", 1));
+    assert_int_equal(reply.n_notes, 2);
     eg_reply_fini(&reply);
 }
 

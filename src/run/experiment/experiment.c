@@ -121,6 +121,7 @@ static eg_status experiment_check_target(const eg_experiment *e)
     } of_classes[] = {
         {"train.classes", e->train.classes != EG_CLASSES_ALL},
         {"eval.classes", e->eval.classes != EG_CLASSES_ALL},
+        {"eval.top", e->eval.top > 1},
         {"train.rotations", e->train.rotations},
         {"train.temperature", e->train.temperature < 1 || e->train.temperature > 1},
         {"pretrain", e->pretrain.epochs > 0},
@@ -159,6 +160,9 @@ eg_status eg_experiment_check(const eg_experiment *e)
     if (e->server.interval > 1 && e->server.optimizer.rule != EG_SERVER_NONE)
         return eg_fail(EG_EINVAL, "server.optimizer steps from a model that all clients began "
                                   "with: it needs server.interval 1");
+    if (e->server.interval > 1 && e->server.mean.rule == EG_MEAN_NORM_CLIP)
+        return eg_fail(EG_EINVAL, "server.mean norm-clip measures changes of a model that all "
+                                  "clients began with: it needs server.interval 1");
     EG_TRY(eg_private_check(e));
     return eg_parts_setup(&e->parts, &setting, e->memory.kind != 0, &agreed);
 }

@@ -45,6 +45,7 @@ typedef struct eg_eval_opts {
     int64_t every; /* rounds from one point of the curve to the next, or a word */
     int classes;   /* eg_classes: the answers a model may give */
     int64_t samples;
+    int64_t top;      /* an answer is right among so many of the likeliest */
     int64_t patience; /* points of the curve without a better validation; 0: any number */
     bool local;       /* clients test what they upload at task ends */
 } eg_eval_opts;

@@ -86,6 +86,7 @@ static const eg_opt settings_eval[] = {
     EG_OPT_INT(eg_eval_opts, samples, 1000, 1, 1e9, "test samples per task for the curve"),
     EG_OPT_INT(eg_eval_opts, patience, 0, 0, 1e9, "the run ends when so many points of the curve in a row, once all tasks have come, bring no better accuracy on data.validation; 0: never"),
     EG_OPT_BOOL(eg_eval_opts, local, 0, "at task ends what each client uploads is tested too, on the client's own tasks (client_mean); where clients have models of their own, or meet a stream, these are tested in any case"),
+    EG_OPT_INT(eg_eval_opts, top, 1, 1, 1e6, "an answer is right if the true class is among so many that the model finds likeliest; 1: if it is the likeliest"),
     EG_OPT_CHOICE(eg_eval_opts, classes, 0, "answers a model may give: all; classes any client met, or the model's own client; the test task's",
                   "all|seen|client|task"),
     EG_OPT_END,

@@ -1,9 +1,7 @@
 /* confusion.c - predictions, and the matrix of what was taken for what.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <engram/metric.h>
-
-#include "base/base.h"
+#include "world/metric/metric.h"
 
 #include <stdlib.h>
 
@@ -18,6 +16,29 @@ int32_t eg_predict(const float *outputs, int64_t n, const int32_t *allowed, int6
             best = k;
     }
     return best;
+}
+
+/* Whether output k comes before output `before`: it is larger, or as large and listed before.
+ */
+static bool confusion_leads(const float *outputs, int32_t k, bool listed, int32_t before)
+{
+    return outputs[k] > outputs[before] ||
+           (listed && !(outputs[k] < outputs[before] || outputs[before] < outputs[k]));
+}
+
+bool eg_predict_holds(const float *outputs, int64_t n, const eg_allowed *allowed, int64_t top,
+                      int32_t truth)
+{
+    int64_t count = allowed->of ? allowed->n : n, ahead = 0, at = 0;
+    if (top == 1 && count > 0) /* whatever is no number */
+        return eg_predict(outputs, n, allowed->of, allowed->n) == truth;
+    while (at < count && (allowed->of ? allowed->of[at] : (int32_t)at) != truth)
+        at++;
+    for (int64_t i = 0; at < count && i < count; i++) {
+        int32_t k = allowed->of ? allowed->of[i] : (int32_t)i;
+        ahead += i != at && confusion_leads(outputs, k, i < at, truth);
+    }
+    return at < count && ahead < top;
 }
 
 eg_status eg_confusion_init(eg_confusion *c, int64_t n)

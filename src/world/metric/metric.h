@@ -17,6 +17,16 @@ bool eg_metric_point(const eg_record *r, int64_t who, int64_t first, int64_t end
  */
 bool eg_metric_boxes(const eg_record *r, int64_t who, bool half, double *out);
 
+/* Classes that may be answered; of NULL: all. */
+typedef struct eg_allowed {
+    const int32_t *of;
+    int64_t n;
+} eg_allowed;
+/* Whether the true class is among the `top` largest of n outputs, of the classes that may be
+ * answered; of equals those that are listed first. With 1: whether eg_predict answers it. */
+bool eg_predict_holds(const float *outputs, int64_t n, const eg_allowed *allowed, int64_t top,
+                      int32_t truth);
+
 /* Acc^t: the clients' pooled accuracies in a row, weighted by the training samples each has
  * met. */
 bool eg_metric_acc_t_at(const eg_record *r, int64_t row, double *out);

@@ -1,7 +1,7 @@
 /* metric_test.c - every metric on matrices worked by hand.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <engram/metric.h>
+#include "world/metric/metric.h"
 
 #include "test.h"
 
@@ -320,6 +320,26 @@ static void test_task_il_predicts_within_the_task(void **state)
     assert_int_equal(eg_predict(outputs, 4, (const int32_t[]){0}, 1), 0);
 }
 
+/* Outputs with equals: in order 1, 4, 2, 3, 0 (equals as they are listed). */
+static void test_a_class_may_be_among_the_likeliest(void **state)
+{
+    (void)state;
+    const float outputs[] = {0.1f, 0.9f, 0.3f, 0.3f, 0.4f};
+    static const int32_t order[] = {1, 4, 2, 3, 0}, some[] = {3, 0, 2};
+    static const int32_t of_some[] = {3, 2, 0};
+    for (int64_t top = 1; top <= 6; top++)
+        for (int64_t at = 0; at < 5; at++) {
+            bool held = eg_predict_holds(outputs, 5, &(eg_allowed){0}, top, order[at]);
+            assert_int_equal(held, at < top);
+        }
+    const eg_allowed few = {some, 3};
+    for (int64_t top = 1; top <= 3; top++) {
+        for (int64_t at = 0; at < 3; at++)
+            assert_int_equal(eg_predict_holds(outputs, 5, &few, top, of_some[at]), at < top);
+        assert_false(eg_predict_holds(outputs, 5, &few, top, 1)); /* may not be answered */
+    }
+}
+
 static void test_confusion_counts_what_was_taken_for_what(void **state)
 {
     (void)state;
@@ -372,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_a_model_that_stays_needs_no_rounds),
         cmocka_unit_test(test_points_of_two_test_sets_are_not_mixed),
         cmocka_unit_test(test_task_il_predicts_within_the_task),
+        cmocka_unit_test(test_a_class_may_be_among_the_likeliest),
         cmocka_unit_test(test_confusion_counts_what_was_taken_for_what),
         cmocka_unit_test(test_every_metric_is_named_and_explained),
     };
