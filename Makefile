@@ -17,7 +17,7 @@ ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) -L $(2) $(3) 
 # Freed memory stays poisoned for 16 MB, not 256: what tests touch anew takes the kernel's time.
 quick = ASAN_OPTIONS=quarantine_size_mb=16
 
-.PHONY: help build demo install python deb cross test-arm test test-slow coverage reference bench clean
+.PHONY: help build demo install python deb client cross test-arm test test-slow coverage reference bench clean
 .NOTPARALLEL:
 
 help: ## list these words
@@ -51,6 +51,14 @@ cross: ## build for arm64 on this machine, in build/arm64
 	tools/sysroot arm64 build/sysroot-arm64
 	$(call build,arm64)
 
+client: ## build engram-client, a device alone in one static file: build/engram-client, and -arm64
+	tools/setup build client cross
+	$(call build,release,engram_client)
+	cp build/release/engram-client build/engram-client
+	tools/sysroot arm64 build/sysroot-arm64
+	$(call build,arm64,engram_client)
+	cp build/arm64/engram-client build/engram-client-arm64
+
 test-arm: cross ## run the fast tests of the arm64 build under qemu, but for scripts; an hour
 	ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) -L fast -R '_(portable|neon)$$|^(real|portable|rng|sha256|safetensors|bundle|scenario|transform)_test$$' --timeout 3600
 
@@ -58,7 +66,7 @@ reference: ## make the reference of the library from its headers, build/referenc
 	tools/reference build/reference
 
 test: ## run every fast test, plain and under sanitizers, and tools/check
-	tools/setup build check chromium deb mpi python
+	tools/setup build check chromium client deb mpi python
 	$(call build,release)
 	$(call build,asan)
 	$(call ctest,release,fast)
@@ -66,7 +74,7 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/check
 
 test-slow: ## run the long tests, torture, mutants, memcheck, ThreadSanitizer, clang and the fuzzers
-	tools/setup build check fuzz mpi python slow torch
+	tools/setup build check client fuzz mpi python slow torch
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)

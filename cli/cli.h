@@ -30,6 +30,16 @@
 // clang-format on
 eg_status cli_take_isa(void *unused, const char *value);
 
+/* The program's name, as its errors begin. */
+extern const char cli_program[];
+
+/* A whole process: its beginning, `run`, and whether its output got out; the exit code. */
+int cli_process(int (*run)(int argc, char **argv), int argc, char **argv);
+/* Runs the verb of this name, whose words begin with it; the exit code. */
+int cli_run_verb(const char *name, int argc, char **argv);
+bool cli_asks_help(const char *word);
+void cli_print_version(void);
+
 /* Says why, as "engram: <the error text>", and returns 1. */
 int eg_cli_failed(void);
 /* Says what is wrong with the call and which help to read, and returns 2. */

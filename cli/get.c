@@ -22,6 +22,9 @@ static const cli_option get_rows[] = {
             "which of the run's clients this is (what FILE says)"),
     CLI_FILE("--ca", "FILE.pem", get_options, how.ca,
              "who vouches for the server (those this system trusts)"),
+    CLI_TEXT("--address", "IP", get_options, how.address,
+             "where the server is, if its name is not to be looked up; its certificate must be "
+             "of the name in URL all the same"),
     CLI_REAL("--patience", "S", get_options, how.patience, 0.1, 1e9,
              "seconds to wait for a server that is away (600)", .what = "seconds"),
     CLI_FILE("--out", "FILE", get_options, out, "where it goes (model.safetensors)"),

@@ -40,6 +40,9 @@ static const cli_option join_rows[] = {
              "get in with a code of `engram enrol`; FILE is made if it is missing"),
     CLI_FILE("--ca", "FILE.pem", join_options, how.ca,
              "who vouches for the server (those this system trusts)"),
+    CLI_TEXT("--address", "IP", join_options, how.address,
+             "where the server is, if its name is not to be looked up; its certificate must be "
+             "of the name in URL all the same"),
     CLI_FOLDER("--state", "DIR", join_options, how.state,
                "where it keeps what it remembers (engram-state)"),
     CLI_DATA_DIR(join_options, how.data_dir),

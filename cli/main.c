@@ -4,45 +4,15 @@
 #include "cli.h"
 #include "ranks.h"
 
-#include <engram/graph.h>
 #include <engram/plugin.h>
-#include <engram/suggest.h>
 
 #include <errno.h>
 #include <limits.h>
-#include <malloc.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int eg_cli_failed(void)
-{
-    if (!ranks_say(eg_error()))
-        fprintf(stderr, "engram: %s\n", eg_error());
-    return 1;
-}
-
-int eg_cli_usage(const char *verb, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (!ranks_say(text))
-        fprintf(stderr, "engram %s: %s; see 'engram help %s'\n", verb, text, verb);
-    return 2;
-}
-
-int eg_cli_refused(const char *verb, eg_status s)
-{
-    return s == EG_EINVAL || s == EG_ENOENT ? eg_cli_usage(verb, "%s", eg_error())
-                                            : eg_cli_failed();
-}
 
 bool eg_cli_join_sets(const char *verb, const cli_texts *settings, char out[EG_CLI_SETS])
 {
@@ -76,12 +46,6 @@ eg_status eg_cli_check_output(const char *path)
     return EG_OK;
 }
 
-eg_status cli_take_isa(void *unused, const char *value)
-{
-    (void)unused;
-    return eg_isa_set(value);
-}
-
 eg_status eg_cli_set_pair(const eg_component *of, void *self, const char *pair)
 {
     const char *equals = strchr(pair, '=');
@@ -93,10 +57,23 @@ eg_status eg_cli_set_pair(const eg_component *of, void *self, const char *pair)
     return eg_blame(eg_opts_set(of->opts, self, key, equals + 1), "%s", of->name);
 }
 
-static bool main_asks_help(const char *word)
+static eg_status main_take_plugin(void *unused, const char *value)
 {
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    (void)unused;
+    return eg_plugin_load(value); /* main has loaded it already, before any other word */
 }
+
+const cli_option cli_common_rows[] = {
+    {.name = "--plugin",
+     .argument = "FILE.so",
+     .kind = CLI_IS_TAKEN,
+     .take = main_take_plugin,
+     .offer = CLI_OFFERS_FILES,
+     .help =
+         "methods, data sets, networks and the like from outside; may be repeated; those of "
+         "ENGRAM_PLUGINS come first"},
+    CLI_END,
+};
 
 /* Plugins come before every other word, since what they bring may be named in any. */
 static bool main_load_plugins(int argc, char **argv)
@@ -123,42 +100,16 @@ static int main_run(int argc, char **argv)
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("engram %s%s%s%s\n", eg_version(), *eg_commit() ? " (" : "", eg_commit(),
-               *eg_commit() ? ")" : "");
+        cli_print_version();
         return 0;
     }
-    const char *name = main_asks_help(argv[1]) ? "help" : argv[1];
+    const char *name = cli_asks_help(argv[1]) ? "help" : argv[1];
     if (!main_load_plugins(argc, argv))
         return eg_cli_failed();
     for (int i = 2; i < argc; i++)
-        if (main_asks_help(argv[i]) && eg_cli_print_verb(name))
+        if (cli_asks_help(argv[i]) && eg_cli_print_verb(name))
             return 0;
-    const char *isa = getenv("ENGRAM_ISA");
-    if (isa && *isa && eg_isa_set(isa) != EG_OK) {
-        fprintf(stderr, "engram: ENGRAM_ISA: %s\n", eg_error());
-        return 2;
-    }
-    const eg_verb *verb = cli_verb(name);
-    if (verb)
-        return verb->run(argc - 1, argv + 1);
-    eg_suggestion near = eg_suggest(name);
-    for (const eg_verb *const *v = eg_verbs; *v; v++)
-        eg_suggest_offer(&near, (*v)->name);
-    fprintf(stderr, "engram: there is no verb '%s'%s; see 'engram help'\n", name,
-            eg_suggest_words(&near));
-    return 2;
-}
-
-/* Blocks of a megabyte and more go back to the system when they are freed. By itself glibc puts
- * those as large as the largest freed so far (up to 32 MB) among small ones, where they leave
- * holes: a run whose clients have many large records needed a third more memory. */
-static void main_return_blocks(void)
-{
-#ifdef __GLIBC__
-    enum { LARGE = 1 << 20 };
-    mallopt(M_MMAP_THRESHOLD, LARGE);
-    mallopt(M_TRIM_THRESHOLD, LARGE);
-#endif
+    return cli_run_verb(name, argc - 1, argv + 1);
 }
 
 const eg_verb *const eg_verbs[] = {
@@ -168,14 +119,9 @@ const eg_verb *const eg_verbs[] = {
     NULL,
 };
 
+const char cli_program[] = "engram";
+
 int main(int argc, char **argv)
 {
-    main_return_blocks();
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of its write */
-    signal(SIGCHLD, SIG_DFL); /* ignored, as it may be inherited, it leaves none to wait for */
-    int code = main_run(argc, argv);
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
-    fprintf(stderr, "engram: the output could not be written to stdout\n");
-    return code ? code : 1;
+    return cli_process(main_run, argc, argv);
 }

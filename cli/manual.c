@@ -73,7 +73,7 @@ static void manual_usage(const eg_verb *v)
         if (*line == ' ')
             printf("%.*s\n", n, line);
         else
-            printf("%sengram %s %.*s\n", before, v->name, n, line);
+            printf("%s%s %s %.*s\n", before, cli_program, v->name, n, line);
         line += n + (line[n] != 0);
     }
 }
@@ -196,14 +196,14 @@ void cli_print_man(void)
 
 void eg_cli_print_verbs(void)
 {
-    printf(
-        "engram - many devices keep learning new things together, and none of them forgets\n\n"
-        "usage: engram VERB ...\n\n");
+    printf("%s - many devices keep learning new things together, and none of them forgets\n\n"
+           "usage: %s VERB ...\n\n",
+           cli_program, cli_program);
     for (const eg_verb *const *v = eg_verbs; *v; v++)
         printf("  %-9s %s\n", (*v)->name, (*v)->help);
-    printf(
-        "\n`engram VERB --help` explains one; `engram --version` says which engram this is.\n"
-        "exit codes: 0 done, 1 failed, 2 called wrongly\n");
+    printf("\n`%s VERB --help` explains one; `%s --version` says which engram this is.\n"
+           "exit codes: 0 done, 1 failed, 2 called wrongly\n",
+           cli_program, cli_program);
 }
 
 bool eg_cli_print_verb(const char *name)
@@ -211,7 +211,7 @@ bool eg_cli_print_verb(const char *name)
     const eg_verb *v = cli_verb(name);
     if (!v)
         return false;
-    printf("engram %s - %s\n\n", v->name, v->help);
+    printf("%s %s - %s\n\n", cli_program, v->name, v->help);
     manual_usage(v);
     if (v->details) {
         printf("\n");

@@ -4,8 +4,6 @@
 #include "option.h"
 #include "cli.h"
 
-#include <engram/plugin.h>
-
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -35,24 +33,6 @@ void cli_options_walk(const cli_option *rows, void (*each)(void *context, const 
         else
             each(context, o);
 }
-
-static eg_status option_take_plugin(void *unused, const char *value)
-{
-    (void)unused;
-    return eg_plugin_load(value); /* main has loaded it already, before any other word */
-}
-
-const cli_option cli_common_rows[] = {
-    {.name = "--plugin",
-     .argument = "FILE.so",
-     .kind = CLI_IS_TAKEN,
-     .take = option_take_plugin,
-     .offer = CLI_OFFERS_FILES,
-     .help =
-         "methods, data sets, networks and the like from outside; may be repeated; those of "
-         "ENGRAM_PLUGINS come first"},
-    CLI_END,
-};
 
 void cli_verb_walk(const eg_verb *verb, void (*each)(void *context, const cli_option *o),
                    void *context)
@@ -297,9 +277,8 @@ static int option_unknown(const option_call *c, const char *word)
         option_call other = {.verb = *v};
         cli_verb_walk(*v, option_gather, &other);
         if (option_find(&other, name, strlen(name)) != SIZE_MAX)
-            return eg_cli_usage(c->verb->name,
-                                "there is no option '%s', but 'engram %s' has it", name,
-                                (*v)->name);
+            return eg_cli_usage(c->verb->name, "there is no option '%s', but '%s %s' has it",
+                                name, cli_program, (*v)->name);
     }
     eg_suggestion near = eg_suggest(name);
     for (size_t i = 0; i < c->n; i++)

@@ -1,7 +1,10 @@
 # The library and the program.
 find_package(PkgConfig REQUIRED)
+if(EG_CURL)
+  set(EG_CURL_MODULE libcurl)
+endif()
 pkg_check_modules(LIBS REQUIRED IMPORTED_TARGET yaml-0.1 jansson zlib libpng libjpeg libwebp
-                  libmicrohttpd libcurl libsodium libutf8proc)
+                  libmicrohttpd ${EG_CURL_MODULE} libsodium libutf8proc)
 pkg_check_modules(LAPACK REQUIRED openblas lapacke) # headers alone: io/lapack.c opens it
 find_package(Threads REQUIRED)
 if(EG_DNNL)
@@ -16,7 +19,14 @@ target_include_directories(engram SYSTEM PRIVATE ${LAPACK_INCLUDE_DIRS})
 target_link_libraries(engram PUBLIC PkgConfig::LIBS Threads::Threads ${EG_DNNL_LIBRARIES} m ${CMAKE_DL_LIBS})
 
 eg_folder(src/base)
-eg_folder(src/io)
+find_library(EG_MBEDTLS_LIBRARY mbedtls)
+set(EG_MBEDTLS mbedtls mbedx509 mbedcrypto)
+if(EG_CURL)
+  eg_folder(src/io http_small.c tls.c no_lapack.c)
+else()
+  eg_folder(src/io http_client.c no_lapack.c)
+  target_link_libraries(engram PUBLIC ${EG_MBEDTLS})
+endif()
 eg_version_of(engram src/base/version.c)
 
 # The world: what there is to learn from, who sees what when, and how it is judged.
@@ -79,6 +89,9 @@ set_target_properties(engram_shared PROPERTIES
 target_include_directories(engram_shared INTERFACE include)
 target_link_libraries(engram_shared PRIVATE PkgConfig::LIBS Threads::Threads
                       ${EG_DNNL_LIBRARIES} m)
+if(NOT EG_CURL)
+  target_link_libraries(engram_shared PRIVATE ${EG_MBEDTLS})
+endif()
 
 # What `engram new` writes stands in the program, as bytes.
 file(GLOB skeletons CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/skeleton/*)
@@ -93,6 +106,7 @@ endforeach()
 file(CONFIGURE OUTPUT skeleton/skeletons.inc CONTENT "${bytes}" @ONLY)
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
+list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/cli/client.c) # a program of its own
 add_executable(engram_cli ${sources})
 set_target_properties(engram_cli PROPERTIES OUTPUT_NAME engram)
 target_include_directories(engram_cli PRIVATE ${PROJECT_BINARY_DIR}/skeleton)

@@ -143,3 +143,22 @@ foreach(source IN LISTS sources)
     eg_label(${name})
   endif()
 endforeach()
+
+# Tests of devices and of HTTP once more, with the small HTTP client; the longer ones are slow.
+if(TARGET engram_small)
+  add_executable(http_small_threaded_test src/io/http_threaded_test.c $<TARGET_OBJECTS:small>)
+  target_include_directories(http_small_threaded_test PRIVATE src tests)
+  target_link_libraries(http_small_threaded_test PRIVATE engram PkgConfig::CMOCKA ${EG_MBEDTLS})
+  add_test(NAME http_small_threaded_test COMMAND http_small_threaded_test
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  eg_label(http_small_threaded_test)
+  foreach(script malicious_server_test devices_cli_test identity_test)
+    string(REPLACE _test _small_test name ${script})
+    if(NOT script STREQUAL malicious_server_test)
+      string(REPLACE _test _slow_test name ${name})
+    endif()
+    add_test(NAME ${name} COMMAND tests/${script}.sh ${PROJECT_BINARY_DIR}/small
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    eg_label(${name})
+  endforeach()
+endif()

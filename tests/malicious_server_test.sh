@@ -58,7 +58,12 @@ class Proxy(http.server.BaseHTTPRequestHandler):
     def empty(self): self.send(200, b"")
     def heads(self):
         self.wfile.write(b"HTTP/1.1 200 OK\r\n")
-        for i in range(200000): self.wfile.write(b"X-%d: %s\r\n" % (i, b"x" * 100))
+        for i in range(10000000): self.wfile.write(b"X-%d: %s\r\n" % (i, b"x" * 100)) # 1 GB
+    def lies(self): # hangs up before all is there
+        self.send_response(200); self.send_header("Content-Length", "2000"); self.end_headers(); self.wfile.write(b"[" * 1000)
+        self.close_connection = True
+    def stops(self):
+        self.wfile.write(b"HTTP/1.1 200 O"); self.close_connection = True
     def elsewhere(self): self.send(302, b"", Location="http://192.0.2.1/")
     def teapot(self): self.send(418, b"\x1b[2J\xff" * 2000)
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
@@ -80,7 +85,7 @@ _, usual, said = device(0, 2)
 assert usual > 0 and not said, said
 n, worst = 0, 0
 for at in ("run", "hello", "turn", "download", "reply"):
-    for how in ("huge", "endless", "compressed", "junk", "deep", "empty", "heads", "elsewhere", "teapot"):
+    for how in ("huge", "endless", "compressed", "junk", "deep", "empty", "heads", "elsewhere", "teapot", "lies", "stops"):
         if at in ("hello", "reply") and how in ("junk", "deep", "empty", "compressed"): continue # a 200 is all that counts of these
         n += 1
         mischief[:] = at, how

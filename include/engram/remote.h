@@ -81,6 +81,7 @@ typedef struct eg_join_how {
         *code; /* with which it enrols first, and key is made if it is not there; or NULL */
     /* A PEM file of who vouches for the server; NULL: those the system trusts. */
     const char *ca;
+    const char *address;         /* where the server is, if its name is not to be looked up */
     const char *state;           /* the folder of its records; NULL: "engram-state" */
     const char *data_dir;        /* NULL: ENGRAM_DATA */
     const char *const *settings; /* [n_settings] "key=value" over the server's: the device's own

@@ -3,7 +3,7 @@
  */
 #include "io/http_client.h"
 
-#include "io/http_server.h"
+#include "io/http_url.h"
 
 #include <curl/curl.h>
 #include <limits.h>
@@ -23,6 +23,7 @@ enum {
 struct eg_http_client {
     CURL *curl;
     struct curl_slist *headers; /* of calls without a proof */
+    struct curl_slist *place;   /* where it is, if that was said */
     char url[HTTP_URL], why[CURL_ERROR_SIZE];
     /* The answer under way. */
     unsigned char *bytes;
@@ -59,20 +60,6 @@ static size_t http_write(char *from, size_t size, size_t n, void *to)
     return n;
 }
 
-/* "https://[::1]:8443" has the host "::1". False: it is no such address. */
-static bool http_split(const char *url, bool *safe, char host[256])
-{
-    *safe = strncmp(url, "https://", 8) == 0;
-    if (!*safe && strncmp(url, "http://", 7) != 0)
-        return false;
-    const char *at = url + (*safe ? 8 : 7);
-    bool bracket = *at == '[';
-    at += bracket;
-    size_t n = strcspn(at, bracket ? "]" : ":/");
-    snprintf(host, 256, "%.*s", (int)(n < 255 ? n : 255), at);
-    return n > 0 && n < 255 && !strpbrk(url, " @?#");
-}
-
 /* The headers of a call: what it is known by, and nothing that costs a round trip more. */
 static eg_status http_make_headers(const char *scheme, const char *key, struct curl_slist **out)
 {
@@ -90,10 +77,29 @@ static eg_status http_make_headers(const char *scheme, const char *key, struct c
     return more ? EG_OK : eg_fail(EG_ENOMEM, "no memory for a connection");
 }
 
-static eg_status http_set(eg_http_client *c, const char *key, const char *ca, bool here)
+/* Whatever the url names is found there. */
+static eg_status http_set_place(eg_http_client *c, const char *address)
+{
+    char rule[EG_HTTP_HOST];
+    unsigned char bytes[16];
+    size_t n;
+    if (!address)
+        return EG_OK;
+    if (!eg_http_is_address(address, bytes, &n))
+        return eg_fail(EG_EINVAL, "'%.60s' is no address such as 192.0.2.7", address);
+    snprintf(rule, sizeof rule, n == 4 ? "::%s:" : "::[%s]:", address);
+    c->place = curl_slist_append(NULL, rule);
+    if (!c->place)
+        return eg_fail(EG_ENOMEM, "no memory for a connection");
+    curl_easy_setopt(c->curl, CURLOPT_CONNECT_TO, c->place);
+    return EG_OK;
+}
+
+static eg_status http_set(eg_http_client *c, const eg_http_to *to, bool here)
 {
     CURL *u = c->curl;
-    EG_TRY(http_make_headers(key ? "Bearer" : NULL, key, &c->headers));
+    EG_TRY(http_make_headers(to->key ? "Bearer" : NULL, to->key, &c->headers));
+    EG_TRY(http_set_place(c, to->address));
     curl_easy_setopt(u, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(u, CURLOPT_ERRORBUFFER, c->why);
     curl_easy_setopt(u, CURLOPT_WRITEFUNCTION, http_write);
@@ -103,35 +109,27 @@ static eg_status http_set(eg_http_client *c, const char *key, const char *ca, bo
     curl_easy_setopt(u, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_SECONDS);
     curl_easy_setopt(u, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(u, CURLOPT_LOW_SPEED_TIME, (long)HTTP_STALL_SECONDS);
-    if (ca)
-        curl_easy_setopt(u, CURLOPT_CAINFO, ca);
-    if (here) /* no proxy leads to this machine */
+    if (to->ca)
+        curl_easy_setopt(u, CURLOPT_CAINFO, to->ca);
+    if (here || to->address) /* no proxy leads to this machine */
         curl_easy_setopt(u, CURLOPT_NOPROXY, "*");
     return EG_OK;
 }
 
-eg_status eg_http_client_new(const char *url, const char *key, const char *ca,
-                             eg_http_client **out)
+eg_status eg_http_client_new(const eg_http_to *to, eg_http_client **out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     eg_http_client *c;
-    bool safe;
-    char host[256];
+    eg_http_url url;
     *out = NULL;
-    if (!http_split(url, &safe, host) || strlen(url) > HTTP_URL / 2)
-        return eg_fail(EG_EINVAL, "'%.200s' is no address such as https://host:8443", url);
-    if (!safe && !eg_http_is_loopback(host))
-        return eg_fail(EG_EINVAL,
-                       "%.200s: without TLS the key would be sent for all to read; only "
-                       "https:// leads to other machines",
-                       url);
+    EG_TRY(eg_http_url_read(to->url, &url));
     pthread_once(&once, http_init_library);
     EG_TRY(eg_alloc(1, sizeof *c, &c));
-    snprintf(c->url, sizeof c->url, "%s", url);
+    snprintf(c->url, sizeof c->url, "%s", to->url);
     for (size_t n = strlen(c->url); n > 0 && c->url[n - 1] == '/';)
         c->url[--n] = 0;
     eg_status s = (c->curl = curl_easy_init())
-                      ? http_set(c, key, ca, eg_http_is_loopback(host))
+                      ? http_set(c, to, eg_http_is_loopback(url.host))
                       : eg_fail(EG_ENOMEM, "no memory for a connection");
     if (s == EG_OK)
         *out = c;
@@ -146,6 +144,7 @@ void eg_http_client_free(eg_http_client *c)
         return;
     curl_easy_cleanup(c->curl);
     curl_slist_free_all(c->headers);
+    curl_slist_free_all(c->place);
     free(c->bytes);
     free(c);
 }

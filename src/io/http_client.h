@@ -10,12 +10,18 @@
 
 typedef struct eg_http_client eg_http_client;
 
-/* url: "https://host:port", or "http://..." on this machine's loopback; key goes as
- * "Authorization: Bearer", NULL: calls have proofs of their own; ca is a PEM file of who may
- * vouch for the server, NULL: those the system trusts. EG_EINVAL: it is no such address. Free
- * with eg_http_client_free. */
-eg_status eg_http_client_new(const char *url, const char *key, const char *ca,
-                             eg_http_client **out);
+/* Which server, and how it is reached. */
+typedef struct eg_http_to {
+    const char *url; /* "https://host:port", or "http://..." on this machine's loopback */
+    const char *key; /* goes as "Authorization: Bearer"; NULL: calls have proofs of their own */
+    const char *ca;  /* a PEM file of who may vouch for the server; NULL: those the system
+                        trusts */
+    const char *address; /* where the url's host is found; its certificate is of the url's name
+                            all the same. NULL: what the name stands for */
+} eg_http_to;
+
+/* EG_EINVAL: there is no such address. Free with eg_http_client_free. */
+eg_status eg_http_client_new(const eg_http_to *to, eg_http_client **out);
 void eg_http_client_free(eg_http_client *c); /* NULL is fine */
 
 typedef struct eg_http_call {

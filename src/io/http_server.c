@@ -12,7 +12,6 @@
 #include "base/pool.h"
 #include "io/http_guard.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -143,13 +142,6 @@ void eg_http_say(eg_http_answer *out, int code, const char *format, ...)
     out->code = code;
     vsnprintf(out->text, sizeof out->text, format, args);
     va_end(args);
-}
-
-bool eg_http_is_loopback(const char *host)
-{
-    struct in_addr four; /* a name may begin like an address: 127.0.0.1.example.com */
-    return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-           (inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127);
 }
 
 /* A whole number from 0 on, in the query or among the headers; -1: there is none. */

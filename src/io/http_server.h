@@ -79,7 +79,4 @@ void eg_http_page_type(eg_http_page *p, const char *type);
  */
 int eg_http_open_files(void);
 
-/* Whether a host's name or address is this machine's own loopback. */
-bool eg_http_is_loopback(const char *host);
-
 #endif

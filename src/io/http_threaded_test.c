@@ -98,7 +98,7 @@ static int close_server(void **state)
 static eg_http_client *client(void)
 {
     eg_http_client *c;
-    assert_ok(eg_http_client_new(url, "secret", NULL, &c));
+    assert_ok(eg_http_client_new(&(eg_http_to){.url = url, .key = "secret"}, &c));
     return c;
 }
 
@@ -311,14 +311,19 @@ static void test_addresses_that_cannot_be_are_refused(void **state)
     (void)state;
     eg_http_client *c;
     eg_http_server *s;
-    static const char *const wrong[] = {"localhost:80", "ftp://localhost", "http://",
-                                        "https://me@there", "https://a b"};
+    static const char *const wrong[] = {
+        "localhost:80", "ftp://localhost", "http://",     "https://me@there",
+        "https://a b",  "https://a:",      "https://a:x", "https://a:70000",
+        "https://[::1", "https://[::1]x",  "https://a\rb"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_fails(eg_http_client_new(wrong[i], "k", NULL, &c), EG_EINVAL, "is no address");
-    assert_fails(eg_http_client_new("http://192.0.2.1", "k", NULL, &c), EG_EINVAL,
+        assert_fails(eg_http_client_new(&(eg_http_to){.url = wrong[i], .key = "k"}, &c),
+                     EG_EINVAL, "is no address");
+    assert_fails(eg_http_client_new(&(eg_http_to){.url = "http://192.0.2.1"}, &c), EG_EINVAL,
                  "for all to");
-    assert_fails(eg_http_client_new("http://127.0.0.1.example.com", "k", NULL, &c), EG_EINVAL,
-                 "for all to");
+    assert_fails(eg_http_client_new(&(eg_http_to){.url = "http://127.0.0.1.example.com"}, &c),
+                 EG_EINVAL, "for all to");
+    assert_fails(eg_http_client_new(&(eg_http_to){.url = url, .address = "here"}, &c),
+                 EG_EINVAL, "'here' is no address");
     char port[8];
     snprintf(port, sizeof port, "%d", eg_http_server_port(server));
     assert_fails(eg_http_server_new(&(eg_http_listen){.host = "127.0.0.1", .port = port}, &s),

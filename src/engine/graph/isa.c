@@ -23,6 +23,11 @@ typedef struct isa_copy {
     bool (*runs)(void); /* NULL: on every machine */
 } isa_copy;
 
+/* Whether there are others than the portable set: a static program has it alone. */
+#if !defined(EG_STATIC) && (defined(__aarch64__) || (defined(__x86_64__) && defined(EG_DNNL)))
+#define ISA_FAST
+#endif
+
 #if defined(__x86_64__)
 static bool isa_has_avx2(void)
 {
@@ -30,6 +35,7 @@ static bool isa_has_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+#ifdef ISA_FAST
 static bool isa_has_avx512(void)
 {
     __builtin_cpu_init();
@@ -37,17 +43,18 @@ static bool isa_has_avx512(void)
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
 }
 #endif
+#endif
 
 #define ISA(name) extern const eg_kernels eg_kernels_##name;
 ISA(portable)
 #if defined(__x86_64__)
 ISA(portable_avx2)
-#ifdef EG_DNNL
+#ifdef ISA_FAST
 ISA(plain)
 ISA(avx2)
 ISA(avx512)
 #endif
-#elif defined(__aarch64__)
+#elif defined(ISA_FAST)
 ISA(neon)
 #endif
 #undef ISA
@@ -55,13 +62,13 @@ ISA(neon)
 /* The best set first; the portable one is slower, and there for its bits. */
 static const isa_copy isa_all[] = {
 #if defined(__x86_64__)
-#ifdef EG_DNNL
+#ifdef ISA_FAST
     {&eg_kernels_avx512, isa_has_avx512},
     {&eg_kernels_avx2, isa_has_avx2},
     {&eg_kernels_plain, NULL},
 #endif
     {&eg_kernels_portable_avx2, isa_has_avx2},
-#elif defined(__aarch64__)
+#elif defined(ISA_FAST)
     {&eg_kernels_neon, NULL},
 #endif
     {&eg_kernels_portable, NULL},

@@ -74,9 +74,12 @@ eg_status eg_enrol(const eg_join_how *how, int64_t *client)
     EG_TRY(enrol_key(how, is, &who));
     enrol_body(&who, is, body);
     eg_wipe(&who, sizeof who);
-    EG_TRY(eg_line_open(
-        &(eg_line_to){.url = how->url, .ca = how->ca, .key = how->code, .calls = how->calls},
-        is, 0, &line));
+    EG_TRY(eg_line_open(&(eg_line_to){.url = how->url,
+                                      .ca = how->ca,
+                                      .address = how->address,
+                                      .key = how->code,
+                                      .calls = how->calls},
+                        is, 0, &line));
     eg_status s = enrol_ask(how, &line, body);
     eg_line_close(&line);
     return s;

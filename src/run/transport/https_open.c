@@ -4,6 +4,7 @@
 #include "run/transport/https.h"
 
 #include "io/file.h"
+#include "io/http_url.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -188,7 +188,7 @@ static void *rogue(void *context)
     (void)context;
     devices_wait(&now->d);
     assert_ok(eg_keys_find(now->d.keys, ROGUE, &(int64_t){0}, key));
-    assert_ok(eg_http_client_new(now->d.url, key, NULL, &c));
+    assert_ok(eg_http_client_new(&(eg_http_to){.url = now->d.url, .key = key}, &c));
     greet(c, "a rogue's folder", 200);
     while (take_turn(c))
         continue;

@@ -138,7 +138,8 @@ static eg_status join_greet(join *j)
 
 static eg_status join_dial(join *j, eg_line *out)
 {
-    const eg_line_to to = {j->how->url, j->how->ca, j->key, j->signer, j->how->calls};
+    const eg_line_to to = {j->how->url, j->how->ca, j->how->address,
+                           j->key,      j->signer,  j->how->calls};
     return eg_line_open(&to, j->home.client, j->server.session, out);
 }
 

@@ -34,11 +34,10 @@ static const line_of *script;
 static size_t asked;
 static int n_open;
 
-static eg_status script_open(const char *url, const char *key, const char *ca, void **out)
+static eg_status script_open(const eg_http_to *to, void **out)
 {
-    (void)ca;
-    assert_string_equal(url, "somewhere");
-    assert_int_equal(strlen(key), 64);
+    assert_string_equal(to->url, "somewhere");
+    assert_int_equal(strlen(to->key), 64);
     n_open++;
     *out = &n_open;
     return EG_OK;

@@ -45,10 +45,10 @@ void eg_signer_free(eg_signer *s)
     free(s);
 }
 
-static eg_status line_open(const char *url, const char *key, const char *ca, void **out)
+static eg_status line_open(const eg_http_to *to, void **out)
 {
     eg_http_client *made = NULL;
-    eg_status s = eg_http_client_new(url, key, ca, &made);
+    eg_status s = eg_http_client_new(to, &made);
     *out = made;
     return s;
 }
@@ -71,7 +71,8 @@ eg_status eg_line_open(const eg_line_to *to, int64_t client, int64_t session, eg
                      .signer = to->signer,
                      .client = client,
                      .session = session};
-    return out->calls->open(to->url, to->signer ? NULL : to->key, to->ca, &out->at);
+    const eg_http_to http = {to->url, to->signer ? NULL : to->key, to->ca, to->address};
+    return out->calls->open(&http, &out->at);
 }
 
 void eg_line_close(eg_line *l)

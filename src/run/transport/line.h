@@ -10,7 +10,7 @@
 /* The calls by which a device reaches its server: those of io/http_client.h, or what a test
  * puts in their place (eg_join_how.calls). */
 typedef struct eg_line_calls {
-    eg_status (*open)(const char *url, const char *key, const char *ca, void **out);
+    eg_status (*open)(const eg_http_to *to, void **out);
     eg_status (*call)(void *at, const eg_http_call *call, eg_http_reply *out);
     void (*close)(void *at); /* NULL is fine */
 } eg_line_calls;
@@ -29,9 +29,9 @@ typedef struct eg_line {
 } eg_line;
 
 /* Where a server is, and by what one is known there: a word, or a secret key, in which case
- * signer is what signs. ca as of eg_http_client_new. */
+ * signer is what signs. The others as of eg_http_to. */
 typedef struct eg_line_to {
-    const char *url, *ca;
+    const char *url, *ca, *address;
     const char *key; /* eg_key */
     eg_signer *signer;
     const eg_line_calls *calls; /* NULL: by HTTPS */
