@@ -34,7 +34,7 @@ bool eg_saved_finds_boxes(const eg_saved *s);
 
 /* What a class is called where the run's data said so; else NULL. name: room for it */
 enum { EG_CLASS_NAME = 64 };
-const char *eg_saved_class(const eg_saved *s, int64_t class, char name[EG_CLASS_NAME]);
+const char *eg_saved_class(const eg_saved *s, int64_t label, char name[EG_CLASS_NAME]);
 
 /* Takes a prediction; a failure ends the walk and is returned. */
 typedef eg_status (*eg_predict_visit)(void *context, const eg_prediction *p);

@@ -82,7 +82,7 @@ const eg_target *eg_target_find(const char *word); /* as eg_family_find; NULL: c
 
 /* What is shown of a test of n rows: up to EG_SHOWN_ROWS that lie evenly. Row number k of them,
  * and how many there are. */
-enum { EG_SHOWN_ROWS = 6 };
+#define EG_SHOWN_ROWS ((int64_t)6)
 static inline int64_t eg_shown_rows(int64_t n)
 {
     return n < EG_SHOWN_ROWS ? n : EG_SHOWN_ROWS;
