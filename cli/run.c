@@ -39,6 +39,10 @@ static const cli_option run_rows[] = {
     CLI_ALSO(runner_rows),
     CLI_ALSO(runner_transport_rows),
     CLI_ALSO(runner_resume_rows),
+    CLI_FLAG("--replay", runner_options, replay,
+             "of the folder of a finished run with devices: carry it out here, with those "
+             "clients in each round who answered then, late answers too, and compare the bits",
+             .without = "--resume"),
     CLI_INT(
         "--live", "PORT", runner_options, live, 0, 65535,
         "while runs go on, show their pages on 127.0.0.1 at this port (0: any that is free)",
@@ -50,7 +54,8 @@ const eg_verb eg_verb_run = {
     .name = "run",
     .run = run_run,
     .usage = "FILE|NAME [options]\n"
-             "--resume RUN",
+             "--resume RUN\n"
+             "--replay RUN [--out DIR]",
     .help = "run every method of an experiment file",
     .details = "NAME is a file's name in experiments/, without .yaml, or an installed one's. "
                "`engram list settings` and `engram list methods` show what a file can set.",

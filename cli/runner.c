@@ -165,10 +165,13 @@ int runner_run(const runner_options *o, const runner_source *source, runner_fold
     char path[512];
     int code = 0;
     if (!source->file) {
-        code = run_carry_out(
-            o, source->runs[0],
-            &(eg_run_how){.seed = source->seed, .resume = true, .folder = source->path}, path,
-            folders, NULL);
+        const eg_run_how how = {.seed = source->seed,
+                                .resume = !o->replay,
+                                .replay = o->replay ? source->path : NULL,
+                                .folder = o->replay ? NULL : source->path};
+        code = run_carry_out(o, source->runs[0], &how, path, folders, NULL);
+        if (code == 0 && o->replay && !o->json)
+            printf("%s: the replay has the same bits\n", source->path);
         return code ? code : runner_add(folders, path);
     }
     for (size_t i = 0; i < source->n_runs; i++)

@@ -45,7 +45,7 @@ typedef struct runner_options {
     int64_t jobs;       /* compare's: runs side by side; 0: one after the other */
     runner_share share; /* compare's */
     bool beside;        /* others do the same beside this process: runs are its own, no bar */
-    bool resume, force, quiet, json;
+    bool resume, replay, force, quiet, json;
     const char *transport; /* NULL: the usual one */
     char again[1024]; /* the options with which a stopped run goes on, each after a blank */
     const eg_listen *listen; /* serve's: how devices reach it */

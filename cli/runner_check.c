@@ -123,6 +123,11 @@ static int check_says(runner_options *o, const runner_source *source)
 static int check_file(runner_options *o, runner_source *source, bool *found)
 {
     const char *label;
+    if (o->replay)
+        return eg_cli_usage(o->verb,
+                            "--replay is for the folder of a finished run, and %s is a "
+                            "file",
+                            source->path);
     if (eg_experiment_file_open(source->path, &source->file) != EG_OK)
         return eg_cli_failed();
     int code = check_says(o, source);
@@ -135,16 +140,20 @@ static int check_file(runner_options *o, runner_source *source, bool *found)
 /* A run's folder that is to go on. */
 static int check_folder(const runner_options *o, runner_source *source)
 {
-    if (!o->resume)
+    if (!o->resume && !o->replay)
         return eg_cli_usage(o->verb, "%s is a folder; --resume goes on with a run",
                             source->path);
     if (o->settings.n || o->only.n || o->seeded)
-        return eg_cli_usage(o->verb, "a resumed run has its settings and its seed");
+        return eg_cli_usage(o->verb, "a %s run has its settings and its seed",
+                            o->resume ? "resumed" : "replayed");
     if (!(source->runs = calloc(1, sizeof *source->runs))) {
         eg_fail(EG_ENOMEM, "no memory for a run");
         return eg_cli_failed();
     }
-    if (eg_experiment_of_folder(source->path, source->runs, &source->seed) != EG_OK)
+    eg_status s = o->replay
+                      ? eg_experiment_of_run(source->path, source->runs, &source->seed)
+                      : eg_experiment_of_folder(source->path, source->runs, &source->seed);
+    if (s != EG_OK)
         return eg_cli_failed();
     source->n_runs = 1;
     return 0;

@@ -91,6 +91,8 @@ int runner_parse(const eg_verb *verb, int argc, char **argv, runner_options *o)
     if (code)
         return code;
     o->placed = o->out != usual;
+    if (o->replay && !o->placed)
+        o->out = "replays"; /* beside other runs it would be one of their seeds */
     if (o->mpi)
         o->transport = "mpi";
     if (o->force && !o->resume && !o->reuse)

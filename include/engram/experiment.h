@@ -91,6 +91,8 @@ const char *eg_experiment_sha256(const eg_experiment *e); /* of the text */
 /* The experiment and the seed of a run folder, to go on with (eg_run_how.folder). EG_ENOENT: it
  * is no run's; EG_EINVAL: the run is finished; EG_EFORMAT: its config.yaml was changed. */
 eg_status eg_experiment_of_folder(const char *folder, eg_experiment **out, uint64_t *seed);
+/* The same, whether it is finished or not. */
+eg_status eg_experiment_of_run(const char *folder, eg_experiment **out, uint64_t *seed);
 
 /* The run's network, for its own data (which must be there, as in data_dir), or for the input
  * and the classes of made_for if that is not NULL. Free with eg_net_free. */

@@ -47,6 +47,8 @@ typedef struct eg_run_how {
     bool resume;             /* continue what is there */
     bool force;              /* even with other data or another program: bits may differ */
     const char *folder;      /* with resume: this run folder, wherever it is; else NULL */
+    const char *replay;      /* a finished run's folder: who answered in which round is in its
+                                log, and the same take their turns here; NULL: all answer */
     const char *transport;   /* of eg_transport_family; NULL: threads of this process, or mpi */
     eg_cluster *cluster;     /* all its ranks carry out the run together; NULL: this process */
     const eg_listen *listen; /* clients are devices that join here; NULL: there are none */
@@ -70,7 +72,8 @@ eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t
 
 /* Runs it to the end, or until progress says stop (*stopped). folder gets the run's path.
  * EG_EBUSY: another process carries it out, or has begun it since. On a rank other than 0 it
- * takes turns until the run is over, writes no log, and says nothing through progress. */
+ * takes turns until the run is over, writes no log, and says nothing through progress. Of a
+ * replay also EG_EINVAL, once the run is over: it ended in other bits than the first. */
 eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char folder[512],
                             bool *stopped);
 

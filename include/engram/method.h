@@ -71,6 +71,8 @@ typedef struct eg_wishes {
     bool global;      /* there must be a global model: no part may wish for personal ones */
     bool personal;    /* every client keeps its own model; there is no global one */
     bool sums;        /* it can do with the sums of answers to training: see the sums hook */
+    bool late;        /* an answer to training may count in a later round: the part looks at
+                         nothing of it that belongs to the round it was asked in */
     bool plain_mean;  /* uploads count alike in the mean, whatever server.weights says */
     bool classes;     /* it needs one class for each sample: other targets are refused */
     bool shares_plain; /* its terms take weight off the batch's own cross entropy (c->plain), of
@@ -97,6 +99,7 @@ typedef struct eg_setting {
     bool other_mean; /* what is refined is not just the uploads' mean: server.mean is another
                         rule, or server.optimizer steps along it */
     bool hides;      /* the server learns sums of answers alone (secure, dp) */
+    bool late;       /* answers that come too late join a later mean (server.late) */
 } eg_setting;
 
 /* The client's record in which the core keeps what its know hook adds. */

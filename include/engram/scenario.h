@@ -214,6 +214,9 @@ bool eg_cursor_idle(const eg_cursor *c, int64_t client, eg_view *out);
  * lost: [n selected], by their place among them; NULL: none. */
 void eg_cursor_next(eg_cursor *c, const bool *lost);
 
+/* A client that was lost in an earlier round has taken part in that stage after all. */
+void eg_cursor_took_part(eg_cursor *c, int64_t client, int64_t stage);
+
 /* Moves to any round, by walking there from the start if it lies behind; nobody is lost. */
 void eg_cursor_seek(eg_cursor *c, int64_t round);
 

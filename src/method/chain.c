@@ -199,6 +199,8 @@ eg_status eg_parts_setup(const eg_parts *p, const eg_setting *in, bool has_memor
                            m->component.name, in->target->things);
         if (in->hides)
             EG_TRY(eg_part_check_sums(m, &w));
+        if (in->late)
+            EG_TRY(eg_part_check_late(m, &w));
         if (w.memory && !has_memory)
             return eg_fail(EG_EINVAL, "%s needs a memory; set memory.kind", m->component.name);
         EG_TRY(parts_join(m, i, &w, &claims, out));

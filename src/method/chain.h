@@ -86,6 +86,9 @@ eg_status eg_parts_sums(const eg_parts *p, const eg_agreement *a, const eg_net *
 /* EG_ENOTSUP: the server looks at single answers of a part that wishes this. */
 eg_status eg_part_check_sums(const eg_method *m, const eg_wishes *w);
 
+/* EG_ENOTSUP: the part needs its answers in the round they were asked for. */
+eg_status eg_part_check_late(const eg_method *m, const eg_wishes *w);
+
 /* What the answering part declares, a bundle to be freed; NULL if there is no such part. */
 eg_status eg_parts_known(const eg_parts *p, const eg_agreement *a, const eg_net *net,
                          eg_bundle **out);

@@ -79,6 +79,7 @@ static eg_status fed_a_gem_setup(const void *options, const eg_setting *in, eg_w
     const fed_a_gem *a = options;
     (void)in;
     out->sums = a->aggregation == FED_A_GEM_MEAN; /* else it weighs each client's update */
+    out->late = out->sums;
     out->memory = true;
     out->insert_once = a->variant == 1;
     /* A client whose stream is over still has a memory, and the paper asks all of them. */

@@ -86,7 +86,7 @@ static eg_status re_fed_setup(const void *options, const eg_setting *in, eg_wish
     const eg_scenario *s = in->scenario;
     eg_pim pim = re_fed_pim(r, in->train->lr);  /* no schedule rises above it */
     out->classes = r->policy == RE_FED_HERDING; /* it herds class by class */
-    out->sums = true;                           /* it asks only who took part */
+    out->sums = out->late = true;               /* it asks only who took part */
     if (s && !r->every && !(eg_scenario_offers(s) & EG_OFFERS_BOUNDARIES))
         return eg_fail(
             EG_ENOTSUP,

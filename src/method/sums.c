@@ -1,4 +1,4 @@
-/* sums.c - what of a part's answers counts by its sum alone.
+/* sums.c - what of a part's answers counts by its sum alone, and what may count late.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "method/chain.h"
@@ -26,6 +26,25 @@ eg_status eg_part_check_sums(const eg_method *m, const eg_wishes *w)
                            "the server's half of %s looks at single answers in the "
                            "exchange '%s', which secure and dp hide",
                            name, w->exchanges[i].name);
+    return EG_OK;
+}
+
+/* A part that neither adds to answers nor looks at any does not mind when they come. */
+eg_status eg_part_check_late(const eg_method *m, const eg_wishes *w)
+{
+    const char *name = m->component.name;
+    bool looks = m->client.answer || m->server.weight || m->server.accept || m->server.collect;
+    if (w->personal || m->server.model_of)
+        return eg_fail(EG_ENOTSUP,
+                       "%s has models of clients, which no later round takes up: it wants "
+                       "server.late drop",
+                       name);
+    if ((looks && !w->late) || w->uploads[0])
+        return eg_fail(
+            EG_ENOTSUP,
+            "the server's half of %s needs answers in the round they were asked for: "
+            "it wants server.late drop",
+            name);
     return EG_OK;
 }
 

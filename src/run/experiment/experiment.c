@@ -104,6 +104,7 @@ eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scen
                         .target = eg_experiment_target(e),
                         .interval = e->server.interval,
                         .hides = eg_experiment_hides(e),
+                        .late = eg_experiment_waits_late(e),
                         .augments = e->data.crop > 0 || e->data.cutout > 0 || e->data.flip,
                         .other_mean = e->server.mean.rule != EG_MEAN_PLAIN ||
                                       e->server.optimizer.rule != EG_SERVER_NONE};
@@ -164,6 +165,7 @@ eg_status eg_experiment_check(const eg_experiment *e)
         return eg_fail(EG_EINVAL, "server.mean norm-clip measures changes of a model that all "
                                   "clients began with: it needs server.interval 1");
     EG_TRY(eg_private_check(e));
+    EG_TRY(eg_late_check(e));
     return eg_parts_setup(&e->parts, &setting, e->memory.kind != 0, &agreed);
 }
 

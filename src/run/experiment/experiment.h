@@ -36,6 +36,7 @@ typedef struct eg_server_opts {
     int64_t min_clients;
     int64_t interval;  /* rounds from one download to the next */
     double max_change; /* of an upload, in lengths of the model; 0: any */
+    int late;          /* of "drop|buffer" */
 } eg_server_opts;
 
 /* Of "task|round", as a count keeps them. */
@@ -159,6 +160,10 @@ bool eg_experiment_hides(const eg_experiment *e);
 eg_status eg_private_check(const eg_experiment *e);
 eg_status eg_private_check_scenario(const eg_experiment *e, const eg_scenario *s,
                                     const eg_net *net);
+
+/* late.c: whether answers that come too late count later; what excludes that. */
+bool eg_experiment_waits_late(const eg_experiment *e);
+eg_status eg_late_check(const eg_experiment *e);
 
 /* What its parts are told in setup; scenario NULL: it is not known yet. */
 eg_setting eg_experiment_setting(const eg_experiment *e, const eg_scenario *scenario);

@@ -520,7 +520,6 @@ static eg_status folder_read_origin(const char *folder, folder_origin *out)
                                 folder);
 }
 
-/* There is something to go on with. */
 static eg_status folder_check(const char *folder, char config[EG_RUN_PATH])
 {
     struct stat about;
@@ -530,13 +529,19 @@ static eg_status folder_check(const char *folder, char config[EG_RUN_PATH])
     if (stat(config, &about) != 0)
         return eg_fail(EG_ENOENT, "%s: is no run's folder, it has no %s", folder,
                        EG_RUN_CONFIG);
-    if (eg_run_is_finished(folder))
-        return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume",
-                       folder);
     return EG_OK;
 }
 
 eg_status eg_experiment_of_folder(const char *folder, eg_experiment **out, uint64_t *seed)
+{
+    *out = NULL;
+    if (eg_run_is_finished(folder))
+        return eg_fail(EG_EINVAL, "%s: the run is finished, there is nothing to resume",
+                       folder);
+    return eg_experiment_of_run(folder, out, seed);
+}
+
+eg_status eg_experiment_of_run(const char *folder, eg_experiment **out, uint64_t *seed)
 {
     char config[EG_RUN_PATH];
     folder_origin origin;

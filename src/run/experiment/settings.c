@@ -54,6 +54,8 @@ static const eg_opt settings_server[] = {
     EG_OPT_INT(eg_server_opts, interval, 1, 1, 1e6, "rounds clients go on from their own model; 1: none"),
     EG_OPT_INT(eg_server_opts, min_clients, 1, 1, 1e9, "fewer good uploads skip the round"),
     EG_OPT_REAL(eg_server_opts, max_change, 10, 0, 1e9, "an upload that moves the model by more than so many times its length is left out; 0: none is"),
+    EG_OPT_CHOICE(eg_server_opts, late, 0, "a device's answer that comes after its round: is dropped; or joins the next mean with a weight of 1/sqrt(1 + its age in rounds)",
+                  "drop|buffer"),
     EG_SERVER_OPTIMIZER_ROWS(eg_server_opts, optimizer),
     EG_OPT_END,
 };

@@ -91,10 +91,18 @@ static eg_status field_real(eg_fields *f, const char *key, double *x)
 static eg_status field_bool(eg_fields *f, const char *key, bool *x)
 {
     const eg_json *v;
-    if (f->to)
+    if (f->to) {
+        f->optional = false;
         return eg_json_set(f->to, key, eg_json_of_bool(*x));
+    }
     EG_TRY(field_find(f, key, &v));
     return v ? field_taken(eg_json_bool(v, x), key) : EG_OK;
+}
+
+/* What is written only if it is true. */
+static eg_status field_mark(eg_fields *f, const char *key, bool *x)
+{
+    return f->to && !*x ? EG_OK : field_bool(field_optional(f), key, x);
 }
 
 static eg_status field_take_text(eg_fields *f, const eg_json *v, const char *key,
@@ -373,6 +381,8 @@ static eg_status event_start(eg_fields *f, void *event)
     EG_TRY(field_text(f, "labels_sum", &e->labels));
     EG_TRY(field_text(f, "pixels_sum", &e->pixels));
     EG_TRY(field_texts(field_optional(f), "class_names", &e->names, &e->n_names));
+    EG_TRY(field_mark(f, "own_data", &e->own_data));
+    EG_TRY(field_mark(f, "replay", &e->replay));
     if (e->names && e->n_names != (size_t)e->classes)
         return eg_fail(EG_EFORMAT, "class_names: %zu of %" PRId64 " classes", e->n_names,
                        e->classes);
@@ -550,7 +560,21 @@ static eg_status event_left_out(eg_fields *f, void *event)
     eg_loss_event *e = event;
     EG_TRY(field_int(f, "round", 1, event_last_round(f), &e->round));
     EG_TRY(field_int(f, "client", 0, event_last_client(f), &e->client));
-    return field_text(f, "why", &e->why);
+    EG_TRY(field_text(f, "why", &e->why));
+    if (!f->to || e->exchange)
+        EG_TRY(field_int(field_optional(f), "exchange", 0, EG_MOST_EXCHANGES, &e->exchange));
+    EG_TRY(field_mark(f, "answered", &e->answered));
+    return field_mark(f, "summed", &e->summed);
+}
+
+static eg_status event_late(eg_fields *f, void *event)
+{
+    eg_late_event *e = event;
+    EG_TRY(field_int(f, "round", 1, event_last_round(f), &e->round));
+    EG_TRY(field_int(f, "client", 0, event_last_client(f), &e->client));
+    EG_TRY(field_int(f, "age", 0, e->round - 1, &e->age));
+    EG_TRY(field_int(f, "stage", 0, event_most, &e->stage));
+    return field_text(field_optional(f), "why", &e->why);
 }
 
 static eg_status event_skipped(eg_fields *f, void *event)
@@ -598,6 +622,7 @@ const eg_event_kind eg_event_sheet = {"sheet", event_sheet};
 const eg_event_kind eg_event_boxes = {"boxes", event_boxes};
 const eg_event_kind eg_event_note = {"note", event_note};
 const eg_event_kind eg_event_left_out = {"left_out", event_left_out};
+const eg_event_kind eg_event_late = {"late", event_late};
 const eg_event_kind eg_event_skipped = {"skipped", event_skipped};
 const eg_event_kind eg_event_stop = {"stop", event_stop};
 const eg_event_kind eg_event_forced = {"forced", event_forced};

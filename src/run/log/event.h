@@ -15,7 +15,12 @@
 
 /* The largest run there can be, to be written or to be read. */
 #define EG_MOST_FLOPS (INT64_C(1) << 62)
-enum { EG_MOST_TASKS = 1000000, EG_MOST_CLIENTS = 100000000, EG_MOST_ROUNDS = 1000000000 };
+enum {
+    EG_MOST_TASKS = 1000000,
+    EG_MOST_CLIENTS = 100000000,
+    EG_MOST_ROUNDS = 1000000000,
+    EG_MOST_EXCHANGES = 1000
+};
 
 typedef struct eg_start_event {
     const char *name, *label;
@@ -31,6 +36,8 @@ typedef struct eg_start_event {
     const char *labels, *pixels;  /* checksums of the data as it is used */
     const char *const *names; /* [n_names] of classes, all or none (NULL, and not written) */
     size_t n_names;
+    bool own_data; /* clients are devices with data of their own; written if it is so */
+    bool replay;   /* who answers when is another log's; likewise */
 } eg_start_event;
 
 typedef struct eg_round_event {
@@ -130,7 +137,18 @@ typedef struct eg_sheet_event {
 typedef struct eg_loss_event {
     int64_t round, client; /* -1: the whole round */
     const char *why;
+    int64_t exchange; /* that it was left out of; 0, and not written: training */
+    bool answered;    /* what it keeps counts, though its answer does not */
+    bool summed;      /* its answer is in the sum: it was left out of a later step */
 } eg_loss_event;
+
+/* An answer was heard after its time. */
+typedef struct eg_late_event {
+    int64_t round, client;
+    int64_t age;     /* rounds since it was asked; 0: late, but before the round was over */
+    int64_t stage;   /* the client's, then */
+    const char *why; /* it does not count; NULL, and not written: it does */
+} eg_late_event;
 
 /* What a run cost. Seconds of work are summed over all clients, whoever worked beside whom. */
 typedef struct eg_end_event {
@@ -167,6 +185,6 @@ typedef struct eg_event_kind {
 
 extern const eg_event_kind eg_event_start, eg_event_round, eg_event_eval, eg_event_note,
     eg_event_confusion, eg_event_left_out, eg_event_skipped, /* both: eg_loss_event */
-    eg_event_stop, eg_event_forced, eg_event_end, eg_event_sheet, eg_event_boxes;
+    eg_event_stop, eg_event_forced, eg_event_end, eg_event_sheet, eg_event_boxes, eg_event_late;
 
 #endif

@@ -147,6 +147,16 @@ static eg_status events_skipped(eg_events *e, eg_fields *f)
     return events_lose(e, f, &eg_event_skipped);
 }
 
+static eg_status events_late(eg_events *e, eg_fields *f)
+{
+    eg_late_event event = {0};
+    EG_TRY(eg_event_late.fields(f, &event));
+    EG_TRY(events_in_order(event.round, e->n_late ? e->late[e->n_late - 1].round : 0, true));
+    EG_TRY(eg_grow(&e->late, e->n_late, &e->cap_late, sizeof event));
+    e->late[e->n_late++] = event;
+    return EG_OK;
+}
+
 static eg_status events_stop(eg_events *e, eg_fields *f)
 {
     if (e->stopped)
@@ -177,6 +187,7 @@ static const struct {
     {&eg_event_skipped, events_skipped}, {&eg_event_stop, events_stop},
     {&eg_event_forced, events_forced},   {&eg_event_end, events_end},
     {&eg_event_sheet, events_sheet},     {&eg_event_boxes, events_boxes},
+    {&eg_event_late, events_late},
 };
 
 static eg_status events_take(eg_events *e, const eg_json *object)
@@ -302,6 +313,7 @@ void eg_events_free(eg_events *e)
     free(e->sheet);
     free(e->boxes);
     free(e->loss);
+    free(e->late);
     eg_arena_fini(&e->arena);
     free(e);
 }

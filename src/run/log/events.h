@@ -41,13 +41,15 @@ typedef struct eg_events {
     eg_sheet_event *sheet;         /* [n_sheet], numbers grow */
     eg_boxes_event *boxes;         /* [n_boxes], by round, then by task */
     eg_loss_event *loss;           /* [n_loss], by round */
+    eg_late_event *late;           /* [n_late], by round */
     eg_stop_event stop;
     eg_forced_event forced; /* the last of n_forced */
     eg_end_event end;
     eg_seal seal; /* after the last line */
     bool stopped, ended;
-    size_t n_round, n_eval, n_confusion, n_note, n_sheet, n_boxes, n_loss, n_forced;
-    size_t cap_round, cap_eval, cap_confusion, cap_note, cap_sheet, cap_boxes, cap_loss;
+    size_t n_round, n_eval, n_confusion, n_note, n_sheet, n_boxes, n_loss, n_late, n_forced;
+    size_t cap_round, cap_eval, cap_confusion, cap_note, cap_sheet, cap_boxes, cap_loss,
+        cap_late;
     eg_arena arena;
 } eg_events;
 

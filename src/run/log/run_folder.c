@@ -375,15 +375,22 @@ eg_status eg_run_write_note(eg_run_folder *f, int64_t round, int64_t who, const 
     return run_event_write(f, &eg_event_note, &(eg_note_event){round, who, name, value});
 }
 
-eg_status eg_run_write_left_out(eg_run_folder *f, int64_t round, int64_t client,
-                                const char *why)
+eg_status eg_run_write_left_out(eg_run_folder *f, const eg_loss_event *e)
 {
-    return run_event_write(f, &eg_event_left_out, &(eg_loss_event){round, client, why});
+    eg_loss_event event = *e;
+    return run_event_write(f, &eg_event_left_out, &event);
+}
+
+eg_status eg_run_write_late(eg_run_folder *f, const eg_late_event *e)
+{
+    eg_late_event event = *e;
+    return run_event_write(f, &eg_event_late, &event);
 }
 
 eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why)
 {
-    return run_event_write(f, &eg_event_skipped, &(eg_loss_event){round, -1, why});
+    return run_event_write(f, &eg_event_skipped,
+                           &(eg_loss_event){.round = round, .client = -1, .why = why});
 }
 
 eg_status eg_run_write_stop(eg_run_folder *f, const eg_stop_event *e)

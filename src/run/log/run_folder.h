@@ -52,8 +52,8 @@ eg_status eg_run_write_eval(eg_run_folder *f, const eg_eval_event *e);
 eg_status eg_run_write_confusion(eg_run_folder *f, const eg_confusion_event *e);
 eg_status eg_run_write_sheet(eg_run_folder *f, const eg_sheet_event *e);
 eg_status eg_run_write_boxes(eg_run_folder *f, const eg_boxes_event *e);
-eg_status eg_run_write_left_out(eg_run_folder *f, int64_t round, int64_t client,
-                                const char *why);
+eg_status eg_run_write_left_out(eg_run_folder *f, const eg_loss_event *e);
+eg_status eg_run_write_late(eg_run_folder *f, const eg_late_event *e);
 eg_status eg_run_write_skipped(eg_run_folder *f, int64_t round, const char *why);
 eg_status eg_run_write_stop(eg_run_folder *f, const eg_stop_event *e);
 eg_status eg_run_write_forced(eg_run_folder *f, int64_t round, const char *why);

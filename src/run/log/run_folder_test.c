@@ -111,7 +111,9 @@ static void write_run(eg_run_folder *f, double seconds)
     write_eval(f, 0, -1, false, (const int64_t[]){1, 2});
     write_round(f, 1, 0.5, seconds);
     write_eval(f, 1, -1, true, (const int64_t[]){9, 3});
-    assert_ok(eg_run_write_left_out(f, 2, 1, "tensor 'delta': element 7 is NaN"));
+    assert_ok(eg_run_write_left_out(
+        f,
+        &(eg_loss_event){.round = 2, .client = 1, .why = "tensor 'delta': element 7 is NaN"}));
     write_round(f, 2, NAN, seconds);
     write_eval(f, 2, -1, true, (const int64_t[]){5, 8});
     assert_ok(eg_run_write_skipped(f, 3, "0 of 2 clients are left"));

@@ -128,7 +128,8 @@ static eg_status checkpoint_take_model(eg_federation *f, const eg_bundle *b)
 }
 
 /* Ends the cursor's round as the log has it. */
-static eg_status checkpoint_walk(eg_federation *f, const eg_round_event *e)
+static eg_status checkpoint_walk(eg_federation *f, const eg_events *log,
+                                 const eg_round_event *e)
 {
     int64_t n;
     const int32_t *selected = eg_cursor_selected(f->cursor, &n);
@@ -137,6 +138,9 @@ static eg_status checkpoint_walk(eg_federation *f, const eg_round_event *e)
     for (size_t k = 0; e && k < e->n_lost; k++)
         for (int64_t i = 0; i < n; i++)
             lost[i] |= selected[i] == e->lost[k];
+    for (size_t k = 0; k < log->n_late; k++)
+        if (log->late[k].round == eg_cursor_round(f->cursor) + 1)
+            eg_cursor_took_part(f->cursor, log->late[k].client, log->late[k].stage);
     eg_cursor_next(f->cursor, lost);
     free(lost);
     return EG_OK;
@@ -158,7 +162,7 @@ static eg_status checkpoint_seek(eg_federation *f, int64_t round)
         while (k < log->n_round && log->round[k].round < r + 1)
             k++;
         bool there = k < log->n_round && log->round[k].round == r + 1;
-        s = checkpoint_walk(f, there ? &log->round[k] : NULL);
+        s = checkpoint_walk(f, log, there ? &log->round[k] : NULL);
     }
     eg_events_free(log);
     return s;
@@ -178,22 +182,33 @@ static eg_status checkpoint_take_run(eg_federation *f, const eg_bundle *b)
     return checkpoint_seek(f, round);
 }
 
-/* What the run began with must be here again, or be done without by force. *differs: what is
- * not the same; "": nothing. */
-static eg_status checkpoint_compare(const eg_federation *f, bool force, char differs[1024])
+eg_status eg_federation_compare(const eg_federation *f, const char *folder)
 {
     eg_events *log;
     eg_fingerprint then = {0};
-    *differs = 0;
-    EG_TRY(eg_events_load_start(f->folder_path, &log));
+    EG_TRY(eg_events_load_start(folder, &log));
+    bool goes_on = log->start.replay && !f->script;
     then.isa = log->start.isa, then.version = log->start.version;
     then.commit = log->start.commit;
     snprintf(then.labels, sizeof then.labels, "%s", log->start.labels);
     snprintf(then.pixels, sizeof then.pixels, "%s", log->start.pixels);
     eg_status s = eg_fingerprint_compare(&then, &f->print);
     eg_events_free(log);
-    if (s == EG_OK)
-        return EG_OK;
+    return goes_on ? eg_fail(EG_ENOTSUP,
+                             "%s: a replay does not go on: remove it, and begin it "
+                             "anew",
+                             folder)
+                   : s;
+}
+
+/* What the run began with must be here again, or be done without by force. *differs: what is
+ * not the same; "": nothing. */
+static eg_status checkpoint_compare(const eg_federation *f, bool force, char differs[1024])
+{
+    *differs = 0;
+    eg_status s = eg_federation_compare(f, f->folder_path);
+    if (s == EG_OK || s != EG_EINVAL)
+        return s;
     snprintf(differs, 1024, "%s", eg_error());
     return force ? EG_OK
                  : eg_fail(EG_EINVAL, "%s: %s; --force goes on, but bits may differ",

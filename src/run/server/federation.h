@@ -27,6 +27,14 @@ typedef struct eg_kept_vector {
     float *values; /* [n_params] */
 } eg_kept_vector;
 
+/* Who is late for its round, and may still answer it (late.h). */
+typedef struct eg_late_model eg_late_model;
+typedef struct eg_late {
+    int64_t client, stage, dealt; /* its stage then, and the samples it has in it */
+    eg_late_model *model;         /* that it was sent */
+    eg_reply reply;               /* in a replay: what it answered */
+} eg_late;
+
 /* How long validation has not become better, since all tasks have come. */
 typedef struct eg_patience {
     double best;    /* -1: nothing was validated yet */
@@ -60,6 +68,9 @@ typedef struct eg_federation {
     eg_weighted_mean unweighed_param, unweighed_state; /* without the factors that parts have */
     bool *lost;      /* [clients selected]: those lost in this round; NULL: none was */
     size_t n_losses; /* of clients, over all rounds */
+    eg_late *late;   /* [n_late] */
+    size_t n_late, cap_late;
+    struct eg_script *script; /* a log that says who answers when; NULL: this is no replay */
     char folder_path[512], store[EG_RUN_PATH];
     eg_ledger *ledger;
     eg_records *records; /* the server's own */
@@ -95,12 +106,15 @@ eg_status eg_federation_share(eg_federation *f, const eg_job *job, eg_share_take
  * folder is there. */
 eg_status eg_federation_open_hidden(eg_federation *f);
 
+/* The samples that a client was dealt for this round; -1: that is not known here. */
+int64_t eg_federation_dealt(const eg_federation *f, int64_t client);
+
 /* Whether an answer may count; else one sentence that says why not. It must have what is asked
  * for and nothing that no part knows, all of it finite; as many samples as there can be, a
  * whole number; a change of the model no longer than server.max_change allows; statistics that
  * batches can have brought about; and the parts must find theirs in order. The gaps between
  * tensors, which nobody should send, are made zero. */
-eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client,
+eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client, int64_t dealt,
                                eg_bundle *up);
 
 /* The same of a mean that nobody can judge by its summands. */
@@ -151,6 +165,12 @@ eg_status eg_federation_load_patience(eg_federation *f, const eg_bundle *from);
  * not); with it, the log says what is not. */
 eg_status eg_federation_checkpoint(eg_federation *f);
 eg_status eg_federation_resume(eg_federation *f, bool force);
+/* EG_EINVAL: the data or the program are not those that the run in a folder began with. */
+eg_status eg_federation_compare(const eg_federation *f, const char *folder);
+
+/* What was learned, as a digest. */
+eg_status eg_federation_hash(eg_federation *f, const struct eg_gallery *g,
+                             const eg_bundle *known, char out[65]);
 
 /* Adds what the parts' own answers know to what tests are sent, or what is saved. */
 eg_status eg_federation_add_known(eg_federation *f, eg_bundle *to);

@@ -11,6 +11,7 @@
 #include "run/privacy/secure.h"
 #include "run/server/privacy.h"
 #include "run/server/round.h"
+#include "run/server/script.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ typedef struct hidden {
     double clip;
     bool *turned;             /* [n]: it had the turn in which its vector is made */
     bool *counted;            /* [n]: it is in the sum */
+    bool *added;              /* [n]: its vector is good; it is in the sum if there is one */
     int64_t *summed;          /* [n]: the numbers of those that are */
     uint32_t *sum;            /* [length] */
     double *x;                /* [length], the sum as numbers */
@@ -53,6 +55,7 @@ static eg_status hidden_open(hidden *e)
         eg_hidden_of_run(f->e, f->feed.scenario, &f->agreed, f->net, &what, &e->h, &e->sums));
     EG_TRY(eg_alloc(n + 1, sizeof *e->turned, &e->turned));
     EG_TRY(eg_alloc(n + 1, sizeof *e->counted, &e->counted));
+    EG_TRY(eg_alloc(n + 1, sizeof *e->added, &e->added));
     EG_TRY(eg_alloc(n + 1, sizeof *e->summed, &e->summed));
     EG_TRY(eg_alloc(n + 1, sizeof *e->asked, &e->asked));
     EG_TRY(eg_alloc(e->h.length, sizeof *e->sum, &e->sum));
@@ -68,6 +71,7 @@ static void hidden_close(hidden *e)
     eg_bundle_free(e->nothing);
     free(e->turned);
     free(e->counted);
+    free(e->added);
     free(e->summed);
     free(e->asked);
     free(e->sum);
@@ -169,18 +173,40 @@ static eg_status hidden_judge(hidden *e, int64_t i, const eg_bundle *up)
                 : eg_fail(EG_ENOENT, "its message is missing");
 }
 
+/* Leaves a client out of this step and those that follow. */
+static eg_status hidden_leave_out(hidden *e, int64_t i)
+{
+    return eg_round_leave_out(e->r, e->r->now->clients[i],
+                              e->added[i]    ? EG_LEFT_SUMMED
+                              : e->turned[i] ? EG_LEFT_ANSWERED
+                                             : EG_LEFT_UNHEARD);
+}
+
+/* In a replay the log knows whose vector was refused. */
+static eg_status hidden_judge_known(hidden *e, int64_t i, const eg_bundle *up)
+{
+    const eg_federation *f = e->r->f;
+    const char *why;
+    if (f->script && eg_script_fate(f->script, f->server.round + 1, e->r->exchange,
+                                    e->r->now->clients[i], &why) == EG_FATE_REFUSED)
+        return eg_fail(EG_EINVAL, "%s", why);
+    return hidden_judge(e, i, up);
+}
+
 static eg_status hidden_hear(hidden *e, int64_t i, const eg_reply *reply)
 {
     eg_round *r = e->r;
     int64_t client = r->now->clients[i];
     eg_status s = eg_ledger_enter(r->f->ledger, client, &reply->kept);
     if (s == EG_EINVAL)
-        return eg_round_leave_out(r, client);
+        return hidden_leave_out(e, i);
     EG_TRY(s);
+    e->turned[i] |= hidden_sends_vectors(e);
     EG_TRY(eg_round_note(r, client, reply));
     r->bytes_up += (double)eg_bundle_bytes(reply->up);
-    s = hidden_judge(e, i, reply->up);
-    return s == EG_OK || s == EG_ENOMEM ? s : eg_round_leave_out(r, client);
+    s = hidden_judge_known(e, i, reply->up);
+    e->added[i] |= s == EG_OK && hidden_sends_vectors(e);
+    return s == EG_OK || s == EG_ENOMEM ? s : hidden_leave_out(e, i);
 }
 
 static eg_status hidden_take(hidden *e, int64_t k)
@@ -192,9 +218,8 @@ static eg_status hidden_take(hidden *e, int64_t k)
     bool lost = false;
     eg_status s = f->transport->take(f->carrier, k, &reply, &lost);
     if (s == EG_OK && lost)
-        s = eg_round_leave_out(r, r->now->clients[i]);
+        s = hidden_leave_out(e, i);
     else if (s == EG_OK) {
-        e->turned[i] |= hidden_sends_vectors(e);
         s = hidden_hear(e, i, &reply);
         eg_round_spend(f, r->exchange == EG_TRAINING, &reply);
     }
@@ -202,17 +227,28 @@ static eg_status hidden_take(hidden *e, int64_t k)
     return s;
 }
 
+/* Whether a client has a turn in this step. In a replay it has one if its vector was heard. */
+static bool hidden_asks(const hidden *e, int64_t i)
+{
+    const eg_federation *f = e->r->f;
+    int64_t client = e->r->now->clients[i], round = f->server.round;
+    const char *why;
+    if (e->secure && !eg_secure_server_asks(e->secure, e->step, (size_t)i))
+        return false;
+    if (f->script &&
+        eg_script_fate(f->script, round + 1, e->r->exchange, client, &why) == EG_FATE_UNHEARD)
+        return false;
+    return !f->privacy || eg_privacy_allows(f->privacy, client, round, e->r->exchange);
+}
+
 /* All of a step, or all there is without masks. */
 static eg_status hidden_job(hidden *e, const char *what)
 {
     eg_federation *f = e->r->f;
     e->n_asked = 0;
-    for (int64_t i = 0; i < e->n; i++) {
-        bool asks = !e->secure || eg_secure_server_asks(e->secure, e->step, (size_t)i);
-        if (asks && (!f->privacy || eg_privacy_allows(f->privacy, e->r->now->clients[i],
-                                                      f->server.round, e->r->exchange)))
+    for (int64_t i = 0; i < e->n; i++)
+        if (hidden_asks(e, i))
             e->asked[e->n_asked++] = i;
-    }
     if (e->n_asked == 0)
         return EG_OK;
     eg_job job = {.n = e->n_asked,
@@ -236,6 +272,40 @@ static void hidden_abandon(hidden *e)
 {
     snprintf(e->r->abandoned, sizeof e->r->abandoned, "no sum comes of '%s': %s",
              e->r->f->agreed.exchanges[e->r->exchange].is.name, eg_error());
+}
+
+/* Whom the log leaves out of a step, beside those whose vectors were refused. */
+static eg_status hidden_replay_lost(hidden *e)
+{
+    const eg_federation *f = e->r->f;
+    for (int64_t i = 0; i < e->n; i++) {
+        int64_t client = e->r->now->clients[i];
+        const char *why;
+        eg_fate fate =
+            eg_script_fate(f->script, f->server.round + 1, e->r->exchange, client, &why);
+        if (!why || fate == EG_FATE_REFUSED)
+            continue;
+        eg_fail(EG_EIO, "%s", why);
+        EG_TRY(eg_round_leave_out(e->r, client,
+                                  fate == EG_FATE_COUNTS ? EG_LEFT_SUMMED : EG_LEFT_UNHEARD));
+    }
+    return EG_OK;
+}
+
+/* The sum of those who are in it, without masks: the same. None comes if none came then. */
+static eg_status hidden_replay(hidden *e)
+{
+    const eg_federation *f = e->r->f;
+    const char *name = f->agreed.exchanges[e->r->exchange].is.name;
+    char begins[128];
+    EG_TRY(hidden_replay_lost(e));
+    EG_TRY(hidden_job(e, name));
+    snprintf(begins, sizeof begins, "no sum comes of '%.60s'", name);
+    if (eg_script_skips(f->script, f->server.round + 1, begins)) {
+        eg_fail(EG_EINVAL, "as in the run that is replayed");
+        hidden_abandon(e);
+    }
+    return EG_OK;
 }
 
 static eg_status hidden_run_steps(hidden *e)
@@ -384,7 +454,9 @@ static eg_status hidden_all(hidden *e)
     eg_federation *f = e->r->f;
     EG_TRY(hidden_open(e));
     EG_TRY(hidden_send(e));
-    if (f->e->secure.kind == EG_SUMS_MASKED && e->n > 0)
+    if (f->script)
+        EG_TRY(hidden_replay(e));
+    else if (f->e->secure.kind == EG_SUMS_MASKED && e->n > 0)
         EG_TRY(hidden_run_steps(e));
     else
         EG_TRY(hidden_job(e, f->agreed.exchanges[e->r->exchange].is.name));

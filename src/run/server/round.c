@@ -4,6 +4,8 @@
 #include "run/server/round.h"
 
 #include "run/client/outputs.h"
+#include "run/server/late.h"
+#include "run/server/script.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -109,8 +111,7 @@ static eg_status round_meet(const eg_federation *f, eg_round_who *w)
     return EG_OK;
 }
 
-/* What training brought: an accepted upload joins the mean. */
-static eg_status round_count(eg_round *r, int64_t client, const eg_bundle *up)
+eg_status eg_round_count(eg_round *r, int64_t client, const eg_bundle *up, double factor)
 {
     eg_federation *f = r->f;
     bool alike = f->agreed.all.plain_mean || f->e->server.weights != 0;
@@ -119,15 +120,47 @@ static eg_status round_count(eg_round *r, int64_t client, const eg_bundle *up)
     eg_bundle_scalar_of(up, "loss", &loss);
     r->samples += samples;
     r->loss += loss * samples;
-    r->losses[r->at] = round(loss * 1e6) / 1e6; /* enough to look at, and short in the log */
+    if (r->at >= 0)
+        r->losses[r->at] = round(loss * 1e6) / 1e6; /* short in the log */
     r->good++;
-    return f->agreed.all.personal ? EG_OK
-                                  : eg_federation_mean_add(f, client, up, alike ? 1 : samples);
+    return f->agreed.all.personal
+               ? EG_OK
+               : eg_federation_mean_add(f, client, up, (alike ? 1 : samples) * factor);
 }
 
-eg_status eg_round_leave_out(eg_round *r, int64_t client)
+eg_status eg_round_leave_out(eg_round *r, int64_t client, eg_left left)
 {
-    return eg_run_write_left_out(r->f->folder, r->f->server.round + 1, client, eg_error());
+    return eg_run_write_left_out(r->f->folder,
+                                 &(eg_loss_event){.round = r->f->server.round + 1,
+                                                  .client = client,
+                                                  .why = eg_error(),
+                                                  .exchange = (int64_t)r->exchange,
+                                                  .answered = left == EG_LEFT_ANSWERED,
+                                                  .summed = left == EG_LEFT_SUMMED});
+}
+
+/* Nothing of client i counts in this exchange, for what eg_error says. */
+static eg_status round_lose(eg_round *r, int64_t i)
+{
+    eg_federation *f = r->f;
+    EG_TRY(eg_round_leave_out(r, r->now->clients[i], EG_LEFT_UNHEARD));
+    if (r->exchange != EG_TRAINING)
+        return EG_OK;
+    if (!f->lost)
+        EG_TRY(eg_alloc((size_t)r->chosen.n, sizeof *f->lost, &f->lost));
+    f->lost[i] = true;
+    return EG_OK;
+}
+
+/* Whether an answer counts; in a replay the log knows what came of a device. */
+static eg_status round_judge_answer(eg_round *r, int64_t client, eg_bundle *up)
+{
+    eg_federation *f = r->f;
+    const char *why;
+    if (f->script && eg_script_fate(f->script, f->server.round + 1, r->exchange, client,
+                                    &why) == EG_FATE_REFUSED)
+        return eg_fail(EG_EINVAL, "%s", why);
+    return eg_federation_accept(f, r->exchange, client, eg_federation_dealt(f, client), up);
 }
 
 /* An answer that is accepted counts; another is left out, with a line. */
@@ -138,14 +171,14 @@ static eg_status round_collect(eg_round *r, int64_t client, eg_bundle *up)
     /* In a round that does not sync an upload serves the tests alone. */
     if (!trains || round_syncs(f, f->server.round + 1))
         r->bytes_up += (double)eg_bundle_bytes(up);
-    if (eg_federation_accept(f, r->exchange, client, up) != EG_OK)
-        return eg_round_leave_out(r, client);
+    if (round_judge_answer(r, client, up) != EG_OK)
+        return eg_round_leave_out(r, client, EG_LEFT_ANSWERED);
     if (f->agreed.exchanges[r->exchange].is.sum) {
         eg_status s = eg_bundle_mean_add(&r->answers, up);
-        return s == EG_ESHAPE ? eg_round_leave_out(r, client) : s;
+        return s == EG_ESHAPE ? eg_round_leave_out(r, client, EG_LEFT_ANSWERED) : s;
     }
     if (trains)
-        EG_TRY(round_count(r, client, up));
+        EG_TRY(eg_round_count(r, client, up, 1));
     return eg_chain_collect(&f->chain, &f->server, r->exchange, client, up);
 }
 
@@ -205,61 +238,101 @@ eg_status eg_round_note(eg_round *r, int64_t client, const eg_reply *reply)
 
 /* What a client's reply comes to: its receipt is entered whatever becomes of the answer. An
  * impossible receipt discards the whole reply. */
-static eg_status round_hear(eg_round *r, int64_t client, const eg_reply *reply)
+static eg_status round_hear(eg_round *r, int64_t i, eg_reply *reply)
 {
+    int64_t client = r->now->clients[i];
+    bool later;
     eg_status s = eg_ledger_enter(r->f->ledger, client, &reply->kept);
     if (s == EG_EINVAL)
-        return eg_round_leave_out(r, client);
+        return round_lose(r, i);
     EG_TRY(s);
+    if (r->f->script)
+        EG_TRY(eg_late_keep(r, i, reply, &later));
+    if (r->f->script && later) {
+        const char *why;
+        eg_script_fate(r->f->script, r->f->server.round + 1, r->exchange, client, &why);
+        eg_fail(EG_EIO, "%s", why ? why : "it answered later");
+        return round_lose(r, i);
+    }
     EG_TRY(eg_round_note(r, client, reply));
+    eg_round_spend(r->f, r->exchange == EG_TRAINING, reply);
     return round_collect(r, client, reply->up);
 }
 
-/* Takes client i's reply, if it has one. */
-static eg_status round_take(eg_round *r, int64_t i)
+/* Takes the reply of the k-th who was asked, if it has one. */
+static eg_status round_take(eg_round *r, int64_t k)
 {
     eg_federation *f = r->f;
-    int64_t client = r->now->clients[i];
-    bool trains = r->exchange == EG_TRAINING;
     eg_reply reply = {0};
-    bool lost = false;
-    r->at = i;
-    eg_status s = f->transport->take(f->carrier, i, &reply, &lost);
-    if (s != EG_OK) {
-        eg_reply_fini(&reply); /* a part of it may be there */
-        return s;
-    }
-    if (lost) {
-        if (trains && !f->lost)
-            EG_TRY(eg_alloc((size_t)r->chosen.n, sizeof *f->lost, &f->lost));
-        if (trains)
-            f->lost[i] = true;
-        return eg_round_leave_out(r, client);
-    }
-    s = round_hear(r, client, &reply);
-    eg_round_spend(f, trains, &reply);
+    bool lost = false, later;
+    r->at = r->asked[k];
+    eg_status s = f->transport->take(f->carrier, k, &reply, &lost);
+    if (s == EG_OK && !lost)
+        s = round_hear(r, r->asked[k], &reply);
+    else if (s == EG_OK)
+        s = round_lose(r, r->asked[k]);
+    if (s == EG_OK && lost)
+        s = eg_late_keep(r, r->asked[k], NULL, &later);
     eg_reply_fini(&reply);
+    return s;
+}
+
+/* Whom the exchange asks; the others are left out. */
+static eg_status round_ask(eg_round *r)
+{
+    free(r->asked);
+    r->n_asked = 0;
+    EG_TRY(eg_alloc((size_t)r->now->n + 1, sizeof *r->asked, &r->asked));
+    for (int64_t i = 0; i < r->now->n; i++)
+        if (eg_late_asks(r, i))
+            r->asked[r->n_asked++] = i;
+        else
+            EG_TRY(round_lose(r, i));
+    return EG_OK;
+}
+
+static eg_status round_tell_asked(void *context, int64_t k, eg_turn *out, eg_bundle **own)
+{
+    const eg_round *r = context;
+    return eg_round_tell(context, r->asked[k], out, own);
+}
+
+/* All who are asked take their turns. */
+static eg_status round_turns(eg_round *r)
+{
+    eg_federation *f = r->f;
+    const int64_t n = r->n_asked;
+    const eg_job job = {.n = n,
+                        .down = r->down,
+                        .tell = round_tell_asked,
+                        .context = r,
+                        .waits_late =
+                            r->exchange == EG_TRAINING && eg_experiment_waits_late(f->e)};
+    eg_moment at = {
+        .at = EG_AT_CLIENTS, .what = f->agreed.exchanges[r->exchange].is.name, .of = n};
+    eg_status s = EG_OK;
+    if (n == 0)
+        return EG_OK;
+    EG_TRY(f->transport->begin(f->carrier, &job));
+    for (; at.done < n && s == EG_OK; at.done++) {
+        eg_federation_moment(f, at);
+        s = round_take(r, at.done);
+    }
+    f->transport->end(f->carrier);
     return s;
 }
 
 /* Sends, has every client take its turn, and collects the answers in client order. */
 static eg_status round_exchange(eg_round *r, size_t x)
 {
-    eg_federation *f = r->f;
-    const int64_t n = r->now->n;
     r->exchange = x;
-    if (f->agreed.hides)
+    if (r->f->agreed.hides)
         return eg_round_hidden(r);
     EG_TRY(eg_round_send(r));
-    eg_job job = {.n = n, .down = r->down, .tell = eg_round_tell, .context = r};
-    EG_TRY(f->transport->begin(f->carrier, &job));
-    eg_moment at = {.at = EG_AT_CLIENTS, .what = f->agreed.exchanges[x].is.name, .of = n};
-    eg_status s = EG_OK;
-    for (; at.done < n && s == EG_OK; at.done++) {
-        eg_federation_moment(f, at);
-        s = round_take(r, at.done);
-    }
-    f->transport->end(f->carrier);
+    EG_TRY(round_ask(r));
+    eg_status s = round_turns(r);
+    if (s == EG_OK)
+        s = eg_late_count(r);
     if (s == EG_OK && r->answers.n > 0)
         s = round_collect_mean(r);
     eg_bundle_mean_fini(&r->answers);
@@ -312,6 +385,7 @@ static eg_status round_train(eg_round *r)
 {
     eg_federation *f = r->f;
     eg_federation_mean_begin(f);
+    EG_TRY(eg_late_begin(f));
     EG_TRY(round_meet(f, &r->chosen));
     if (!f->agreed.hides)
         EG_TRY(eg_alloc((size_t)r->chosen.n, sizeof *r->losses, &r->losses));
@@ -430,6 +504,7 @@ eg_status eg_federation_round(eg_federation *f)
     eg_bundle_free(r.down);
     free(r.losses);
     free(r.held);
+    free(r.asked);
     free(r.chosen.met);
     free(r.all.met);
     free(r.list);

@@ -8,7 +8,9 @@
 #include "run/experiment/feed.h"
 #include "run/pretrain/encoder.h"
 #include "run/privacy/members.h"
+#include "run/server/late.h"
 #include "run/server/privacy.h"
+#include "run/server/script.h"
 
 #include <engram/gallery.h>
 
@@ -216,6 +218,7 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
 
 static void run_close(eg_federation *f)
 {
+    eg_late_close(f);
     eg_chain_close(&f->chain);
     if (f->carrier && f->transport->close)
         f->transport->close(f->carrier);
@@ -242,63 +245,6 @@ static void run_close(eg_federation *f)
     free(f->state);
     free(f->next_param);
     free(f->next_state);
-}
-
-/* A model's values in table order, without the gaps: parameters, then statistics. */
-static void run_hash_model(eg_sha256 *h, const eg_params *p, const float *param,
-                           const float *state)
-{
-    for (int trained = 1; trained >= 0; trained--)
-        for (size_t i = 0; i < eg_params_n(p); i++) {
-            const eg_param_info *t = eg_params_at(p, i);
-            if (t->trained == (trained == 1))
-                eg_sha256_add(h, eg_param_values(t, param, state), t->size * sizeof(float));
-        }
-}
-
-/* Generators count only where there are any: without, a run keeps its digest. */
-static void run_hash_gallery(eg_sha256 *h, const eg_gallery *g)
-{
-    char digest[65];
-    if (eg_gallery_n(g) == 0)
-        return;
-    eg_gallery_digest(g, digest);
-    eg_sha256_add(h, digest, 64);
-}
-
-static void run_hash_known(eg_sha256 *h, const eg_bundle *known)
-{
-    for (size_t i = 0; i < eg_bundle_n(known); i++) {
-        eg_bundle_entry e;
-        eg_bundle_at(known, i, &e);
-        eg_sha256_add(h, e.values, e.n * sizeof *e.values);
-    }
-}
-
-static eg_status run_hash(eg_federation *f, const eg_gallery *g, const eg_bundle *known,
-                          char out[65])
-{
-    const eg_params *p = eg_net_params(f->net);
-    eg_sha256 h;
-    uint8_t digest[32];
-    eg_sha256_init(&h);
-    if (!f->agreed.all.personal)
-        run_hash_model(&h, p, f->param, f->state);
-    for (int64_t c = 0; f->agreed.all.personal && c < eg_scenario_n_clients(f->feed.scenario);
-         c++) {
-        eg_records *own = NULL;
-        eg_weights model;
-        eg_status s = eg_federation_own(f, c, &own, &model);
-        if (s == EG_OK)
-            run_hash_model(&h, p, model.param, model.state);
-        eg_records_free(own);
-        EG_TRY(s);
-    }
-    run_hash_gallery(&h, g);
-    run_hash_known(&h, known);
-    eg_sha256_end(&h, digest);
-    eg_sha256_text(digest, out);
-    return EG_OK;
 }
 
 /* Whether the curve has a point after this round. */
@@ -435,7 +381,7 @@ static eg_status run_keep(eg_federation *f, const eg_gallery *g, char hash[65])
     EG_TRY(eg_bundle_new(&known));
     eg_status s = f->agreed.all.personal ? EG_OK : eg_federation_add_known(f, known);
     if (s == EG_OK)
-        s = run_hash(f, g, known, hash);
+        s = eg_federation_hash(f, g, known, hash);
     if (s == EG_OK)
         s = run_save(f, known);
     eg_bundle_free(known);
@@ -454,7 +400,8 @@ static eg_status run_finish(eg_federation *f)
     eg_gallery_free(g);
     EG_TRY(s);
     EG_TRY(eg_federation_write_end(f));
-    return eg_run_finish(f->folder, hash);
+    EG_TRY(eg_run_finish(f->folder, hash));
+    return f->script ? eg_script_compare(f->script, hash) : EG_OK;
 }
 
 static eg_status run_write_start(eg_federation *f)
@@ -483,6 +430,8 @@ static eg_status run_write_start(eg_federation *f)
                           .pixels = f->print.pixels,
                           .names = eg_feed_names(&f->feed),
                           .n_names = (size_t)eg_scenario_n_classes(s),
+                          .own_data = f->how->listen && f->how->listen->own_data,
+                          .replay = f->script != NULL,
                           .config_sha256 = e->sha256,
                           .encoder_sha256 = *f->encoder_sha256 ? f->encoder_sha256 : NULL,
                           .learned = learned});
@@ -518,6 +467,16 @@ static eg_status run_open_folder(eg_federation *f, const eg_run_how *how)
     return eg_run_folder_open(path, position, &f->folder);
 }
 
+/* The log that says who answers when must be of this run, with the same data and program. */
+static eg_status run_check_script(const eg_federation *f)
+{
+    if (f->e->dp.sigma > 0 && f->e->dp.noise == 0)
+        return eg_fail(EG_EINVAL,
+                       "the noise of dp is the system's, which nobody can draw again: "
+                       "such a run cannot be replayed");
+    return eg_blame(eg_federation_compare(f, f->script->folder), "%s", f->script->folder);
+}
+
 /* Where the run goes, or is. */
 static eg_status run_place(const eg_experiment *e, const eg_run_how *how, char folder[512])
 {
@@ -534,6 +493,8 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
     bool served = false;
     EG_TRY(run_place(e, how, f->folder_path));
     EG_TRY(eg_run_file(f->folder_path, EG_RUN_CHECKPOINT, f->store));
+    if (f->script)
+        EG_TRY(eg_script_open(how->replay, f->script));
     eg_status opened = run_open(f, e, how);
     if (how->cluster && eg_cluster_rank(how->cluster) == 0) /* which says it of the others */
         eg_blame(opened, "rank 0 on %s", eg_cluster_host(how->cluster, 0));
@@ -542,6 +503,8 @@ static eg_status run_all(eg_federation *f, const eg_experiment *e, const eg_run_
         EG_TRY(f->transport->meet(f->carrier, &served));
     if (served)
         return EG_OK;
+    if (f->script)
+        EG_TRY(run_check_script(f));
     EG_TRY(run_open_folder(f, how));
     EG_TRY(eg_federation_mean_open(f));
     EG_TRY(eg_federation_open_hidden(f));
@@ -578,18 +541,36 @@ eg_status eg_experiment_folder(const eg_experiment *e, const char *out, uint64_t
     return s;
 }
 
-eg_status eg_experiment_run(const eg_experiment *e, const eg_run_how *how, char folder[512],
+/* In a replay there is nobody to hide from: sums come without masks, of the same bits. */
+static eg_status run_unmask(const eg_experiment *e, const eg_run_how *how, eg_experiment **out)
+{
+    EG_TRY(eg_alloc(1, sizeof **out, out));
+    **out = *e; /* what it points to stays the caller's */
+    if (how->replay && e->secure.kind == EG_SUMS_MASKED)
+        (*out)->secure.kind = EG_SUMS_PLAIN;
+    return EG_OK;
+}
+
+eg_status eg_experiment_run(const eg_experiment *given, const eg_run_how *how, char folder[512],
                             bool *stopped)
 {
+    eg_experiment *e;
     *stopped = false;
+    EG_TRY(run_unmask(given, how, &e));
     eg_federation *f = calloc(1, sizeof *f);
-    if (!f)
+    if (!f) {
+        free(e);
         return eg_fail(EG_ENOMEM, "no memory for a run");
+    }
+    eg_script script = {0};
     f->since = eg_seconds();
     f->lock = -1;
+    f->script = how->replay ? &script : NULL;
     eg_status s = run_all(f, e, how, stopped);
     memcpy(folder, f->folder_path, sizeof f->folder_path);
     run_close(f);
+    eg_script_close(&script);
+    free(e);
     free(f);
     return s;
 }

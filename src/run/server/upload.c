@@ -36,7 +36,14 @@ static eg_status upload_check_entries(const eg_federation *f, size_t exchange,
     return EG_OK;
 }
 
-static eg_status upload_check_samples(const eg_federation *f, int64_t client,
+int64_t eg_federation_dealt(const eg_federation *f, int64_t client)
+{
+    eg_view view;
+    bool own = f->how->listen && f->how->listen->own_data;
+    return !own && eg_cursor_view(f->cursor, client, &view) ? view.n : -1;
+}
+
+static eg_status upload_check_samples(const eg_federation *f, int64_t dealt,
                                       const eg_bundle *up)
 {
     double samples, loss, most = 0;
@@ -50,11 +57,8 @@ static eg_status upload_check_samples(const eg_federation *f, int64_t client,
     if (!(samples >= 1 && samples <= most && floor(samples) == samples))
         return eg_fail(EG_EINVAL, "%g samples: not a whole number from 1 to %.0f", samples,
                        most);
-    eg_view view;
-    bool own = f->how->listen && f->how->listen->own_data;
-    if (!own && eg_cursor_view(f->cursor, client, &view) && samples != (double)view.n)
-        return eg_fail(EG_EINVAL, "%.0f samples: it was dealt %lld", samples,
-                       (long long)view.n);
+    if (dealt >= 0 && samples != (double)dealt)
+        return eg_fail(EG_EINVAL, "%.0f samples: it was dealt %lld", samples, (long long)dealt);
     return EG_OK;
 }
 
@@ -157,12 +161,13 @@ eg_status eg_federation_check_model(const eg_federation *f, const float *param,
     return f->server.n_state && f->e->server.bn == 0 ? upload_check_state(f, state) : EG_OK;
 }
 
-eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client, eg_bundle *up)
+eg_status eg_federation_accept(eg_federation *f, size_t exchange, int64_t client, int64_t dealt,
+                               eg_bundle *up)
 {
     upload_clear_gaps(f, up);
     EG_TRY(upload_check_entries(f, exchange, up));
     if (exchange == EG_TRAINING) {
-        EG_TRY(upload_check_samples(f, client, up));
+        EG_TRY(upload_check_samples(f, dealt, up));
         EG_TRY(upload_check_declared(f, up));
         if (!f->agreed.all.personal)
             EG_TRY(upload_check_model(f, up));

@@ -125,7 +125,7 @@ static void https_renew(eg_https *h)
 
 /* Under the lock: waits until something has changed, for a moment at most, and shows what there
  * is to be said. */
-static void https_nap(eg_https *h)
+void eg_https_nap(eg_https *h)
 {
     char text[EG_HTTPS_TEXT];
     eg_cond_wait(&h->changed, &h->lock, 0.2);
@@ -163,7 +163,7 @@ static int64_t https_there(const eg_https *h)
 
 /* Under the lock: whether too few devices are there, which is reported every now and then. A
  * failure: the wait has been too long, or whoever looks on has enough. */
-static eg_status https_is_short(eg_https *h, bool *out)
+eg_status eg_https_is_short(eg_https *h, bool *out)
 {
     double now = eg_seconds();
     *out = false;
@@ -204,9 +204,9 @@ static eg_status https_await(eg_https *h)
     eg_status s = EG_OK;
     pthread_mutex_lock(&h->lock);
     while (s == EG_OK && alone) {
-        s = https_is_short(h, &alone);
+        s = eg_https_is_short(h, &alone);
         if (s == EG_OK && alone)
-            https_nap(h);
+            eg_https_nap(h);
     }
     pthread_mutex_unlock(&h->lock);
     return s;
@@ -303,6 +303,8 @@ static eg_status https_hand_out(eg_https *h)
         int64_t id = b->turns[i].is.id;
         if (s == EG_OK) {
             t.asked = eg_seconds();
+            t.number = eg_board_number(b, i);
+            t.of = &b->turns[i];
             h->turns[i] = t;
             h->asks += t.n_ask;
             h->devices[id].turn = i;
@@ -321,7 +323,7 @@ static int https_compare(const void *x, const void *y)
 }
 
 /* How long a device may take for a turn; 0: for ever, since nobody has answered yet. */
-static double https_deadline(const eg_https *h)
+double eg_https_deadline(const eg_https *h)
 {
     double took[EG_HTTPS_TOOK], own, patience = eg_https_patience(h);
     size_t n = h->n_took < EG_HTTPS_TOOK ? (size_t)h->n_took : EG_HTTPS_TOOK;
@@ -338,7 +340,7 @@ static bool https_is_lost(const eg_https *h, int64_t i)
 {
     const eg_https_turn *t = &h->turns[i];
     const eg_https_device *d = &h->devices[h->board.turns[i].is.id];
-    double now = eg_seconds(), patience = eg_https_patience(h), most = https_deadline(h);
+    double now = eg_seconds(), patience = eg_https_patience(h), most = eg_https_deadline(h);
     double heard =
         d->heard > h->back ? d->heard : h->back; /* others come back a little later */
     if (t->body)                                 /* it is being read */
@@ -381,17 +383,17 @@ static eg_status https_hear(eg_https *h, int64_t i, bool *lost)
     const eg_board_turn *t = &h->board.turns[i];
     while (!t->there && !*lost) {
         bool alone;
-        EG_TRY(https_is_short(h, &alone));
+        EG_TRY(eg_https_is_short(h, &alone));
         if (t->there)
             break;
         if (!alone && https_is_lost(h, i)) {
             h->counted = 0; /* several may have gone since the last count */
-            EG_TRY(https_is_short(h, &alone));
+            EG_TRY(eg_https_is_short(h, &alone));
             if ((*lost = !alone && https_is_lost(h, i)))
                 break;
         }
         https_report_late(h);
-        https_nap(h);
+        eg_https_nap(h);
     }
     return EG_OK;
 }
@@ -408,7 +410,7 @@ static void https_drop(eg_https *h, int64_t i)
 }
 
 /* Under the lock: that a device is left out, which the error text says why. */
-static void https_note_lost(eg_https *h, int64_t client)
+void eg_https_note_lost(eg_https *h, int64_t client)
 {
     eg_https_device *d = &h->devices[client];
     snprintf(d->why, sizeof d->why, "%.250s", eg_error());
@@ -422,9 +424,10 @@ static void https_note_lost(eg_https *h, int64_t client)
 static eg_status https_reply(eg_https *h, int64_t i, eg_reply *out, bool *lost)
 {
     eg_board_turn *t = &h->board.turns[i];
+    bool silent = *lost;
     if (!*lost && t->status == EG_OK && h->turns[i].body) {
         pthread_mutex_unlock(&h->lock);
-        eg_status s = eg_https_read(h, i, h->turns[i].body, t);
+        eg_status s = eg_https_read(h, &h->turns[i], h->turns[i].body, t);
         pthread_mutex_lock(&h->lock);
         EG_TRY(s);
     } else if (t->reply.up) {
@@ -435,10 +438,13 @@ static eg_status https_reply(eg_https *h, int64_t i, eg_reply *out, bool *lost)
         eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
     }
     if (*lost)
-        https_note_lost(h, t->is.id);
+        eg_https_note_lost(h, t->is.id);
     t->there = true; /* what comes later is refused */
     *out = eg_board_take(&h->board, i);
-    https_drop(h, i);
+    if (silent && h->board.job->waits_late && h->turns[i].given)
+        eg_https_keep_late(h, i);
+    else
+        https_drop(h, i);
     return EG_OK;
 }
 
@@ -460,15 +466,17 @@ static void https_end(void *self)
 {
     eg_https *h = self;
     pthread_mutex_lock(&h->lock);
-    h->first = NULL; /* what is not read yet is not read any more */
+    eg_https_requeue(h); /* what is not read yet is not read any more */
     while (h->busy)
         eg_cond_wait(&h->changed, &h->lock, 1);
-    for (int64_t i = h->board.n_taken; h->turns && i < h->board.n_told; i++)
+    for (int64_t i = h->board.n_taken; h->turns && i < h->board.n_told; i++) {
+        const eg_bundle *up = h->board.turns[i].reply.up;
+        h->held -= up ? eg_bundle_bytes(up) : 0;
         https_drop(h, i);
+    }
     free(h->turns);
     eg_http_page_drop(h->down);
     h->turns = NULL, h->down = NULL;
-    h->held = 0;
     eg_board_end(&h->board);
     pthread_mutex_unlock(&h->lock);
 }
@@ -495,7 +503,7 @@ static void https_finish(void *self)
     eg_http_server_wake(h->server, -1);
     pthread_mutex_lock(&h->lock);
     while (https_is_awaited(h) && eg_seconds() - since < HTTPS_LINGER)
-        https_nap(h);
+        eg_https_nap(h);
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -534,6 +542,8 @@ static void https_close(void *self)
 {
     eg_https *h = self;
     eg_https_reader_end(h);
+    for (int64_t i = 0; h->devices && i < h->n_devices; i++)
+        eg_https_drop_late(h, i);
     eg_http_server_free(h->server);
     eg_http_server_free(h->desk);
     eg_http_page_drop(h->desk_page);
@@ -562,6 +572,9 @@ const eg_transport eg_transport_https = {
     .begin = https_begin,
     .take = https_take,
     .end = https_end,
+    .is_late = eg_https_is_late,
+    .hear_late = eg_https_hear_late,
+    .drop_late = eg_https_drop_late,
     .finish = https_finish,
     .close = https_close,
 };

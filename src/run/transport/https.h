@@ -27,11 +27,14 @@ enum {
     EG_HTTPS_PAST = 4096, /* rounds of which figures are kept */
 };
 
+typedef struct eg_https_late eg_https_late;
+
 /* What the server knows of a client's device. */
 typedef struct eg_https_device {
     double heard;             /* when it last said something; 0: never */
     bool met;                 /* it has said what it is, and fits */
     int64_t turn;             /* of the exchange under way, that is its own; -1: none */
+    eg_https_late *late;      /* of an earlier one, which it may still answer; NULL: none */
     bool told_end;            /* it knows that the run is over */
     int64_t session;          /* the process that said hello, by a number of its choice, */
     char home[EG_HTTPS_HOME]; /* and its folder */
@@ -49,8 +52,11 @@ typedef struct eg_https_device {
     char read_text[EG_HTTPS_TEXT];
 } eg_https_device;
 
-/* What a turn of the board is to this transport. */
+/* What a turn is to this transport. */
 typedef struct eg_https_turn {
+    int64_t number;
+    eg_board_turn *of;
+    bool late;         /* it is of an exchange that is over */
     eg_http_page *ask; /* as bytes: a device that starts anew asks for it again */
     size_t n_ask;      /* bytes */
     double asked;      /* when its device was told, or could have been */
@@ -60,6 +66,13 @@ typedef struct eg_https_turn {
     eg_secret digest;
     struct eg_https_turn *next; /* in the reader's queue */
 } eg_https_turn;
+
+/* A turn that stays open, with what all were sent. */
+struct eg_https_late {
+    eg_board_turn turn;
+    eg_https_turn at;
+    eg_http_page *down;
+};
 
 typedef struct eg_https {
     eg_site site;
@@ -125,6 +138,23 @@ void eg_https_say(eg_https *h, const char *format, ...) __attribute__((format(pr
 void eg_https_audit(eg_https *h, const char *event, int64_t client, const char *where,
                     const char *why);
 
+/* https.c. Under the lock, which is let go meanwhile: waits until something has changed, for a
+ * moment at most; whether too few devices are there (a failure: it has been too long); that a
+ * device is left out, which the error text says why; how long a turn may take, 0: for ever. */
+void eg_https_nap(eg_https *h);
+eg_status eg_https_is_short(eg_https *h, bool *out);
+void eg_https_note_lost(eg_https *h, int64_t client);
+double eg_https_deadline(const eg_https *h);
+
+/* https_late.c. Under the lock: turn i of the board stays open behind its exchange, in place of
+ * the board's; takes those that do not off the reader's queue. And the transport's hooks. */
+void eg_https_keep_late(eg_https *h, int64_t i);
+void eg_https_requeue(eg_https *h);
+bool eg_https_is_late(void *self, int64_t client);
+eg_status eg_https_hear_late(void *self, bool waits, int64_t *client, eg_reply *out,
+                             bool *lost);
+void eg_https_drop_late(void *self, int64_t client);
+
 /* https_open.c: the transport's hooks of these names. */
 eg_status eg_https_open(void *self, const eg_site *site);
 eg_status eg_https_meet(void *self, bool *served);
@@ -160,9 +190,10 @@ void eg_https_answer(void *context, const eg_http_request *r, eg_http_answer *ou
 void eg_https_ended(void *context, int64_t client, size_t n_body);
 void eg_https_strange(void *context, int64_t client, const char *address, int64_t n);
 
-/* Takes the answer to turn i apart, into the board's turn: status and why are what the device
- * says. A failure is of the bytes, or of memory. */
-eg_status eg_https_read(const eg_https *h, int64_t i, eg_chunk *body, eg_board_turn *out);
+/* Takes the answer to a turn apart: status and why are what the device says. A failure is of
+ * the bytes, or of memory. */
+eg_status eg_https_read(const eg_https *h, const eg_https_turn *t, eg_chunk *body,
+                        eg_board_turn *out);
 eg_status eg_https_reader_start(eg_https *h);
 void eg_https_reader_end(eg_https *h);
 

@@ -31,19 +31,20 @@ static void answer_page(eg_http_answer *out, eg_http_page *page)
 }
 
 /* The turn for whose answer of a device somebody still waits; NULL: there is none. */
-static eg_board_turn *answer_open(const eg_https *h, const eg_https_device *d)
+static eg_https_turn *answer_open(eg_https *h, const eg_https_device *d)
 {
-    return d->met && d->turn >= 0
-               ? eg_board_find(&h->board, eg_board_number(&h->board, d->turn))
-               : NULL;
+    if (d->met && d->late)
+        return d->late->turn.there ? NULL : &d->late->at;
+    bool waits =
+        d->met && d->turn >= 0 && eg_board_find(&h->board, eg_board_number(&h->board, d->turn));
+    return waits ? &h->turns[d->turn] : NULL;
 }
 
 /* The same, if this number names it. */
-static eg_board_turn *answer_find(eg_https *h, const eg_http_request *r)
+static eg_https_turn *answer_find(eg_https *h, const eg_http_request *r)
 {
-    const eg_https_device *d = &h->devices[r->client];
-    bool is = eg_board_number(&h->board, d->turn) == r->number;
-    return is ? answer_open(h, d) : NULL;
+    eg_https_turn *t = answer_open(h, &h->devices[r->client]);
+    return t && t->number == r->number ? t : NULL;
 }
 
 static void answer_run(eg_https *h, const eg_http_request *r, eg_http_answer *out)
@@ -55,12 +56,12 @@ static void answer_run(eg_https *h, const eg_http_request *r, eg_http_answer *ou
 static void answer_turn(eg_https *h, const eg_http_request *r, eg_http_answer *out)
 {
     eg_https_device *d = &h->devices[r->client];
+    eg_https_turn *t = answer_open(h, d);
     if (h->over) {
         d->told_end = !d->wants_model;
         pthread_cond_broadcast(&h->changed);
         eg_http_say(out, 410, "the run is over");
-    } else if (answer_open(h, d)) {
-        eg_https_turn *t = &h->turns[d->turn];
+    } else if (t) {
         t->asked = t->given ? t->asked : eg_seconds();
         if (!t->given)
             eg_https_changed(h);
@@ -92,8 +93,11 @@ static void answer_gone(eg_http_answer *out)
 
 static void answer_download(eg_https *h, const eg_http_request *r, eg_http_answer *out)
 {
+    const eg_https_late *late = h->devices[r->client].late;
     if (h->down && r->number == h->board.exchange)
         answer_page(out, h->down);
+    else if (late && r->number == eg_board_exchange_of(late->at.number))
+        answer_page(out, late->down);
     else
         answer_gone(out);
 }
@@ -116,7 +120,8 @@ static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *
                         d->read_code ? d->read_text : "it is there, and still being read");
         return;
     }
-    if (!answer_find(h, r) || d->reads == r->number) {
+    eg_https_turn *t = answer_find(h, r);
+    if (!t || d->reads == r->number) {
         answer_gone(out);
         return;
     }
@@ -124,7 +129,6 @@ static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *
         eg_http_say(out, 400, "this is no answer");
         return;
     }
-    eg_https_turn *t = &h->turns[d->turn];
     d->reads = r->number, d->read_code = 0;
     t->body = r->body, t->next = NULL;
     t->is_signed = eg_key_kind_of(h->keys[r->client]) == EG_KEY_PUBLIC;
@@ -135,22 +139,23 @@ static void answer_reply(eg_https *h, const eg_http_request *r, eg_http_answer *
     pthread_cond_signal(&h->more);
 }
 
-eg_status eg_https_read(const eg_https *h, int64_t i, eg_chunk *body, eg_board_turn *out)
+eg_status eg_https_read(const eg_https *h, const eg_https_turn *t, eg_chunk *body,
+                        eg_board_turn *out)
 {
     eg_message *m;
     size_t n, n_classes = (size_t)eg_scenario_n_classes(h->site.feed->scenario);
     const void *bytes = eg_chunk_bytes(body, &n);
     if (!bytes)
         return eg_fail(EG_ENOMEM, "no memory to read an answer");
-    if (h->turns[i].is_signed) {
+    if (t->is_signed) {
         eg_secret digest;
         eg_signed_digest(bytes, n, digest);
-        if (!eg_same(digest, h->turns[i].digest, sizeof digest))
+        if (!eg_same(digest, t->digest, sizeof digest))
             return eg_fail(EG_EFORMAT, "it was changed on its way");
     }
     EG_TRY(eg_alloc(1, sizeof *m, &m));
     eg_status s = eg_message_unpack(bytes, n, n_classes, m);
-    if (s == EG_OK && m->head.number != eg_board_number(&h->board, i))
+    if (s == EG_OK && m->head.number != t->number)
         s = eg_fail(EG_EFORMAT, "it answers another turn than it says");
     if (s == EG_OK) {
         out->status = eg_message_hear(&out->is, m, &out->reply);
@@ -162,11 +167,10 @@ eg_status eg_https_read(const eg_https *h, int64_t i, eg_chunk *body, eg_board_t
 }
 
 /* Under the lock: what a reading came to, s, becomes the turn's and the device's. */
-static void answer_settle(eg_https *h, int64_t i, eg_status s, eg_board_turn *read)
+static void answer_settle(eg_https *h, eg_https_turn *x, eg_status s, eg_board_turn *read)
 {
     char why[EG_HTTPS_TEXT];
-    eg_board_turn *t = &h->board.turns[i];
-    eg_https_turn *x = &h->turns[i];
+    eg_board_turn *t = x->of;
     eg_https_device *d = &h->devices[t->is.id];
     size_t bytes = read->reply.up ? eg_bundle_bytes(read->reply.up) : 0;
     d->read_code = s == EG_OK ? 200 : s == EG_ENOMEM ? 503 : 400;
@@ -180,7 +184,7 @@ static void answer_settle(eg_https *h, int64_t i, eg_status s, eg_board_turn *re
         read->why = NULL;
         t->there = true;
         d->took = eg_seconds() - x->asked;
-        if (!t->is.brief)
+        if (!t->is.brief && !x->late)
             h->took[h->n_took++ % EG_HTTPS_TOOK] = d->took;
         d->lost = t->status != EG_OK;
         d->n_answered++;
@@ -213,14 +217,13 @@ static void *answer_reader(void *context)
             pthread_cond_wait(&h->more, &h->lock);
             continue;
         }
-        int64_t i = x - h->turns;
-        eg_board_turn read = {.is = h->board.turns[i].is};
+        eg_board_turn read = {.is = x->of->is};
         h->first = x->next;
         h->busy = true;
         pthread_mutex_unlock(&h->lock);
-        eg_status s = eg_https_read(h, i, x->body, &read);
+        eg_status s = eg_https_read(h, x, x->body, &read);
         pthread_mutex_lock(&h->lock);
-        answer_settle(h, i, s, &read);
+        answer_settle(h, x, s, &read);
         h->busy = false;
         pthread_cond_broadcast(&h->changed);
         pthread_mutex_unlock(&h->lock);

@@ -46,6 +46,15 @@ static const char *const desk_names[DESK_STATES] = {"late",    "lost",    "refus
                                                     "revoked", "working", "in",      "awaited",
                                                     "invited", "nobody"};
 
+/* The turn that a device is at; NULL: none. */
+static const eg_https_turn *desk_turn(const eg_https *h, const eg_https_device *d)
+{
+    if (d->late && !d->late->turn.there)
+        return &d->late->at;
+    bool is = d->turn >= 0 && h->turns && h->turns[d->turn].given;
+    return is && !h->board.turns[d->turn].there ? &h->turns[d->turn] : NULL;
+}
+
 static desk_state desk_state_of(const eg_https *h, int64_t i, double now)
 {
     const eg_https_device *d = &h->devices[i];
@@ -59,8 +68,9 @@ static desk_state desk_state_of(const eg_https *h, int64_t i, double now)
                                     : DESK_IS_AWAITED;
     if (now - d->heard > eg_https_patience(h))
         return DESK_IS_GONE;
-    if (d->turn >= 0 && h->turns && h->turns[d->turn].given && !h->board.turns[d->turn].there)
-        return now - h->turns[d->turn].asked > DESK_LATE ? DESK_IS_LATE : DESK_IS_WORKING;
+    const eg_https_turn *t = desk_turn(h, d);
+    if (t)
+        return t->late || now - t->asked > DESK_LATE ? DESK_IS_LATE : DESK_IS_WORKING;
     return d->lost ? DESK_IS_LOST : DESK_IS_IN;
 }
 
@@ -86,7 +96,7 @@ static eg_status desk_row(const eg_https *h, int64_t i, desk_state is, double no
         EG_TRY(eg_json_set(row, "heard", eg_json_of_real(round(10 * (now - d->heard)) / 10)));
     if (is == DESK_IS_LATE || is == DESK_IS_WORKING)
         EG_TRY(eg_json_set(row, "asked",
-                           eg_json_of_real(round(10 * (now - h->turns[d->turn].asked)) / 10)));
+                           eg_json_of_real(round(10 * (now - desk_turn(h, d)->asked)) / 10)));
     EG_TRY(eg_json_set(row, "answered", eg_json_of_int(d->n_answered)));
     EG_TRY(eg_json_set(row, "left_out", eg_json_of_int(d->n_left_out)));
     return eg_json_set(row, "took", eg_json_of_real(round(1000 * d->took) / 1000));

@@ -41,6 +41,7 @@ typedef struct eg_job {
      * nothing. */
     eg_status (*tell)(void *context, int64_t i, eg_turn *out, eg_bundle **own);
     void *context;
+    bool waits_late; /* who does not answer in time may still do so: its turn stays open */
     bool large; /* what each is sent alone is large: there should be no more of it at a time
                    than turns under way, even if a worker waits until it is made */
 } eg_job;
@@ -76,7 +77,14 @@ typedef struct eg_transport {
     /* Waits for client i's reply, in order: 0, 1, 2, ... *lost: it has none and will not (why
      * is the error text), and the exchange goes on without it. A failure ends the run. */
     eg_status (*take)(void *self, int64_t i, eg_reply *out, bool *lost);
-    void (*end)(void *self);    /* what comes later is refused */
+    void (*end)(void *self); /* what comes later is refused, */
+    /* but for turns of a job that waits for who is late. Whether a client's is open; the next
+     * of their replies that is there, in client order, as take gives it (*client -1: there is
+     * none), after a wait if that is wished and one may come; no more of a client's. All NULL:
+     * nobody is ever late. */
+    bool (*is_late)(void *self, int64_t client);
+    eg_status (*hear_late)(void *self, bool waits, int64_t *client, eg_reply *out, bool *lost);
+    void (*drop_late)(void *self, int64_t client);
     void (*finish)(void *self); /* the run has come to its end; NULL: nobody need know */
     void (*close)(void *self);
 } eg_transport;

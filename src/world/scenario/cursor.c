@@ -233,9 +233,9 @@ bool eg_cursor_idle(const eg_cursor *c, int64_t client, eg_view *out)
     return true;
 }
 
-static void cursor_take_part(eg_cursor *c, int64_t client)
+void eg_cursor_took_part(eg_cursor *c, int64_t client, int64_t stage)
 {
-    int64_t stage = cursor_stage(c, client), n_tasks = c->s->n_tasks;
+    int64_t n_tasks = c->s->n_tasks;
     cursor_client *k = &c->clients[client];
     const eg_stage *g = eg_scenario_stage(c->s, client, stage);
     k->used++;
@@ -254,7 +254,7 @@ void eg_cursor_next(eg_cursor *c, const bool *lost)
 {
     for (int64_t i = 0; i < c->n_selected; i++)
         if (!lost || !lost[i])
-            cursor_take_part(c, c->list[i]);
+            eg_cursor_took_part(c, c->list[i], cursor_stage(c, c->list[i]));
     c->round++;
     cursor_select(c);
 }
