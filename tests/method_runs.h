@@ -64,7 +64,7 @@ static const char *const method_runs_tokens =
     "name: t\n"
     "data: {name: glyphs, train: 80, test: 20, classes: 4, "
     "size: 8, mean: 0.5, std: 0.5}\n"
-    "model: {name: vit, patch: 4, width: 8, depth: 1, heads: 1}\n"
+    "model: {name: vit, patch: 4, width: 8, depth: 2, heads: 1}\n"
     "scenario:\n"
     "  kind: class-incremental\n"
     "  clients: 2\n"
@@ -75,6 +75,8 @@ static const char *const method_runs_tokens =
     "optimizer: {lr: 0.1}\n"
     "train: {epochs: 1, batch: 8}\n"
     "re_fed: {size: 30, epochs: 2}\n"
+    "dualprompt: {pool: 2, blocks: 1, expert_blocks: 1}\n"
+    "coda_prompt: {pool: 4, blocks: 2, length: 2}\n"
     "runs:\n";
 
 typedef struct method_outcome {

@@ -51,6 +51,15 @@ static inline void one_client_init(one_client *o)
         assert_ok(eg_bundle_add_flat(o->down, "state", c->state, c->n_state));
 }
 
+/* The part that records the network's features; NULL: none. */
+static inline const eg_part *one_client_recording(const eg_experiment *e)
+{
+    for (size_t i = 0; i < e->parts.n; i++)
+        if (e->parts.at[i].method->features)
+            return &e->parts.at[i];
+    return NULL;
+}
+
 /* Opens the first run of an experiment's text, its network with a second head of so many
  * outputs; below 0: of as many as the parts wish. set is "key=value" or NULL. */
 static inline void one_client_open_side(one_client *o, const char *text, const char *set,
@@ -61,7 +70,14 @@ static inline void one_client_open_side(one_client *o, const char *text, const c
     files_folder(o->store);
     eg_net_spec spec = eg_feed_net(o->e, &o->feed);
     spec.side = side < 0 ? o->agreed.all.side : side;
-    assert_ok(eg_net_new(&spec, &o->net));
+    const eg_part *part = one_client_recording(o->e);
+    if (part) {
+        const eg_method *m = part->method;
+        const eg_graft graft = {&m->component, part->options, m->features};
+        assert_ok(eg_net_new_grafted(&spec, &graft, &o->net));
+        assert_ok(eg_net_freeze(o->net, o->agreed.all.train));
+    } else
+        assert_ok(eg_net_new(&spec, &o->net));
     assert_ok(eg_worker_open(o->e, &o->feed, o->net, &o->agreed, o->store, &o->worker));
     assert_ok(eg_cursor_new(o->feed.scenario, &o->cursor));
     o->c = &o->worker.client;

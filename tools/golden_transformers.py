@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 # golden_transformers.py - values of DeiT-Tiny's own weights, of a prompt's and of low-rank factors'
-# gradients, from PyTorch, for engram's tests: writes tests/golden/deit-tiny.json.
+# gradients, and of methods with prompts in a small network, from PyTorch, for engram's tests.
 # SPDX-License-Identifier: Apache-2.0
 #
-#   tools/golden_transformers.py FILE    of timm's deit_tiny_patch16_224 as safetensors
+#   tools/golden_transformers.py         writes tests/golden/prompts.json
+#   tools/golden_transformers.py FILE    of timm's deit_tiny_patch16_224 as safetensors: writes
+#                                        tests/golden/deit-tiny.json too
 #
-# Images are 32x32, from the formula of golden_formula.py, and scaled to 224 within the network.
-# The gradients are of the sum of squares of the features.
+# DeiT-Tiny's images are 32x32, from the formula of golden_formula.py, and scaled to 224 within the
+# network; the gradients are of the sum of squares of the features. Of the methods there are the
+# loss, with what they add to it, the features, and the gradients of all that is trained.
 import json
 import os
 import struct
@@ -18,11 +21,20 @@ sys.dont_write_bytecode = True
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
 
+import golden  # noqa: E402
 import torch_models  # noqa: E402
-from golden_formula import digits, entries, short, stream  # noqa: E402
+from golden_formula import digits, entries, formula_hash, short, stream  # noqa: E402
 
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "golden")
 IMAGES, PROMPTS, RANK, ALPHA = 20, 3, 2, 4
+
+# Rows of the methods' batch, and the tasks that each may be of; the tasks met.
+ROWS, WIDTH, CLASSES = 5, 40, 10
+GAIN = 4.0  # on the first values of linear layers, so that images choose different prompts
+OPEN = [[0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [1, 0, 0]]
+MET = [1, 1, 0]
 
 
 def load(path, model):
@@ -44,8 +56,126 @@ def summary(name, value):
             "at": [short(flat[i]) for i in entries(flat.size)]}
 
 
+def encode(model, tokens, prefixes):
+    """What the blocks make of tokens, with keys and values [n, m, 2 w] beside those of some."""
+    for i, block in enumerate(model.blocks):
+        tokens = block(tokens, prefixes.get(i))
+    return model.norm(tokens)
+
+
+def l2p(model, x, given):
+    """6 prompts of 3 tokens, the best 2 of each image, keys pulled by 0.5."""
+    prompt, key = given("l2p.prompt", (6, 3, WIDTH)), given("l2p.key", (6, WIDTH))
+    query = encode(model, model.tokens(x), {})[:, 0].detach()
+    rows, pull = [], 0
+    for i in range(ROWS):
+        near = torch.stack([F.cosine_similarity(query[i], k, dim=0) for k in key])
+        best = near.argsort(descending=True)[:2]
+        pull = pull + near[best].sum() / ROWS
+        tokens = torch.cat((prompt[best].reshape(1, 6, WIDTH), model.tokens(x[i:i + 1])), 1)
+        rows.append(encode(model, tokens, {})[:, :6].mean(1))
+    return torch.cat(rows), -0.5 * pull
+
+
+def l2p_batch(model, x, given):
+    """The same with the 2 prompts that most images of the batch would choose."""
+    prompt, key = given("l2p.prompt", (6, 3, WIDTH)), given("l2p.key", (6, WIDTH))
+    query = encode(model, model.tokens(x), {})[:, 0].detach()
+    near = F.normalize(query, dim=1) @ F.normalize(key, dim=1).T
+    votes = torch.bincount(near.topk(2, 1).indices.ravel(), minlength=6)
+    best = sorted(range(6), key=lambda k: (-int(votes[k]), k))[:2]
+    chosen = prompt[best].reshape(1, 6, WIDTH).expand(ROWS, -1, -1)
+    tokens = encode(model, torch.cat((chosen, model.tokens(x)), 1), {})
+    return tokens[:, :6].mean(1), -0.5 * near[:, best].sum() / ROWS
+
+
+def dualprompt(model, x, given):
+    """3 tasks; 2 keys and values for all in the first block, 3 of each task's in the second."""
+    general = given("dualprompt.general", (1, 1, 2, 2 * WIDTH))
+    expert = given("dualprompt.expert", (3, 1, 3, 2 * WIDTH))
+    key = given("dualprompt.key", (3, WIDTH))
+    query = encode(model, model.tokens(x), {})[:, 0].detach()
+    rows, pull = [], 0
+    for i in range(ROWS):
+        near = [F.cosine_similarity(query[i], k, dim=0) for k in key]
+        task = max((t for t in range(3) if OPEN[i][t]), key=lambda t: float(near[t]))
+        pull = pull + near[task] / ROWS
+        tokens = model.tokens(x[i:i + 1])
+        rows.append(encode(model, tokens, {0: general[0], 1: expert[task]})[:, 0])
+    return torch.cat(rows), -pull
+
+
+def coda_prompt(model, x, given, ortho=0.1):
+    """6 components for 3 tasks, of which 2 were met; 2 keys and values in both blocks."""
+    query = encode(model, model.tokens(x), {})[:, 0].detach()
+    prefixes, off = {}, 0
+    for b in range(2):
+        parts = given(f"coda_prompt.component.{b}", (6, 2 * 2 * WIDTH))[:4]
+        key = given(f"coda_prompt.key.{b}", (6, WIDTH))[:4]
+        attention = given(f"coda_prompt.attention.{b}", (6, WIDTH))[:4]
+        asked = torch.einsum("bd,kd->bkd", query, attention)
+        weight = torch.einsum("bkd,kd->bk", F.normalize(asked, dim=2), F.normalize(key, dim=1))
+        prefixes[b] = torch.einsum("bk,kl->bl", weight, parts).reshape(ROWS, 2, 2 * WIDTH)
+        for rows in (parts, key, attention):
+            off = off + ((rows @ rows.T - torch.eye(4)) ** 2).mean()
+    return encode(model, model.tokens(x), prefixes)[:, 0], ortho * off
+
+
+def prompted(name, method, scale):
+    """One method's record: its tensors' streams are 500, 501, ... in the order of asking."""
+    model, sample = torch_models.build("vit")
+    first, tensors = {}, {}
+    for n, (t, base, size) in golden.first_values(model).items():
+        gain = GAIN if n.startswith("blocks.") and "norm" not in n else 1.0
+        first[n] = (t, base, float(np.float32(gain * size)))
+    state = model.state_dict()
+    with torch.no_grad():
+        for tensor, (t, base, size) in first.items():
+            state[tensor].copy_(stream(t, tuple(state[tensor].shape), base, size))
+    for p in model.parameters():
+        p.requires_grad_(False)
+    for p in model.head.parameters():
+        p.requires_grad_(True)
+
+    def given(tensor, shape):
+        if tensor not in tensors:
+            value = stream(500 + len(tensors), shape, scale=scale).requires_grad_()
+            tensors[tensor] = (500 + len(tensors), value)
+        return tensors[tensor][1]
+
+    x = stream(1000, (ROWS,) + sample)
+    labels = torch.from_numpy((formula_hash(2000, ROWS) % CLASSES).astype(np.int64))
+    features, more = method(model, x, given)
+    loss = F.cross_entropy(model.head(features), labels) + more
+    loss.backward()
+    gradients = [dict(summary(n, v.grad), t=t, scale=digits(scale))
+                 for n, (t, v) in tensors.items()]
+    gradients += [dict(summary("head." + n, v.grad), t=first["head." + n][0],
+                       scale=digits(first["head." + n][2]))
+                  for n, v in model.head.named_parameters()]
+    frozen = [{"name": n, "t": t, "base": b, "scale": digits(s)}
+              for n, (t, b, s) in first.items() if not n.startswith("head.")]
+    return {"method": name, "loss": digits(loss.item()), "more": digits(float(more)),
+            "features": summary("features", features), "frozen": frozen,
+            "gradients": gradients}
+
+
+def write_prompts():
+    half = float(np.float32(0.5))
+    records = [prompted("l2p", l2p, 1.0), prompted("l2p", l2p_batch, 1.0),
+               prompted("dualprompt", dualprompt, 1.0),
+               prompted("coda_prompt", coda_prompt, half),
+               prompted("coda_prompt", lambda *of: coda_prompt(*of, ortho=0.0), half)]
+    with open(os.path.join(FOLDER, "prompts.json"), "w") as f:
+        text = json.dumps({"runs": records}, separators=(",", ":"))
+        f.write(text.replace('{"name"', '\n{"name"') + "\n")
+
+
 def main():
     torch.set_num_threads(1)
+    write_prompts()
+    if len(sys.argv) < 2:
+        return
     model, _ = torch_models.build("deit-tiny")
     load(sys.argv[1], model)
     for p in model.parameters():
@@ -69,8 +199,7 @@ def main():
     features = model.encode(model.tokens(x[:2]))[:, 0]
     (features ** 2).sum().backward()
     gradients += [summary("lora.A", a.grad), summary("lora.B", b.grad)]
-    out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "golden",
-                       "deit-tiny.json")
+    out = os.path.join(FOLDER, "deit-tiny.json")
     text = json.dumps({"logits": rows, "gradients": gradients}, separators=(",", ":"))
     with open(out, "w") as f:
         f.write(text.replace('{"name"', '\n{"name"') + "\n")

@@ -102,6 +102,12 @@ typedef struct eg_setting {
     bool late;       /* answers that come too late join a later mean (server.late) */
 } eg_setting;
 
+/* What a features hook may read in the graphs of a run: inputs [n, n_tasks], 1 where a row of
+ * the batch "x" may be of the task, at all that were met where it is not known; and [n_tasks],
+ * 1 at tasks that were met. In other graphs, as of a saved model, they are not there. */
+#define EG_TASKS_OPEN "open tasks"
+#define EG_TASKS_MET  "met tasks"
+
 /* The client's record in which the core keeps what its know hook adds. */
 #define EG_KNOWN "known"
 

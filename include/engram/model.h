@@ -53,6 +53,7 @@ typedef struct eg_model {
     eg_node *(*tokens)(const void *self, eg_graph *g, eg_params *p, eg_node *x);
     eg_node *(*encode)(const void *self, eg_graph *g, eg_params *p, eg_node *tokens,
                        eg_node *const *prefixes);
+    eg_node *(*pooled)(const void *self, eg_graph *g, eg_node *tokens); /* features of these */
     int64_t (*depth)(const void *self);
     /* NULL, or makes a tensor's first values of a file's tensor of another shape. False: it
      * cannot. */
@@ -107,11 +108,13 @@ const eg_graft *eg_net_graft(const eg_net *net); /* its `of` is NULL: there is n
 void eg_net_free(eg_net *net);                   /* NULL is fine */
 
 /* --- What a graft records with. The model's own features; of a transformer its tokens
- * [n, t, w], what its blocks make of tokens, and how many blocks there are (eg_model). */
+ * [n, t, w], what its blocks make of tokens, the features of these, and how many blocks there
+ * are (eg_model). */
 eg_node *eg_net_own_features(const eg_net *net, eg_graph *g, eg_node *x);
 eg_node *eg_net_tokens(const eg_net *net, eg_graph *g, eg_node *x);
 eg_node *eg_net_encode(const eg_net *net, eg_graph *g, eg_node *tokens,
                        eg_node *const *prefixes);
+eg_node *eg_net_pooled(const eg_net *net, eg_graph *g, eg_node *tokens); /* features of them */
 int64_t eg_net_depth(const eg_net *net); /* 0: it is no transformer */
 eg_node *eg_net_param(const eg_net *net, eg_graph *g, const char *name, eg_shape shape,
                       eg_init init);

@@ -85,6 +85,7 @@ eg_status eg_params_add(eg_params *p, const eg_param_info *info, size_t *index);
 size_t
 eg_params_n(const eg_params *p); /* tensors of both kinds, in the order they were added */
 const eg_param_info *eg_params_at(const eg_params *p, size_t i);
+const eg_param_info *eg_params_named(const eg_params *p, const char *name); /* or NULL */
 
 size_t eg_params_length(const eg_params *p); /* floats of the flat array, gaps included */
 size_t eg_state_length(const eg_params *p);

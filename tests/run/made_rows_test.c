@@ -26,6 +26,7 @@ enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 4, MADE = 6 };
     "train: {epochs: 2, batch: 8}\n"                                                           \
     "re_fed: {size: 15, epochs: 2}\n"                                                          \
     "fedcil: {width: 4, steps: 2}\n"                                                           \
+    "dualprompt: {pool: 2}\n"                                                                  \
     "dgr: {width: 4}\n"                                                                        \
     "class_replay: {epochs: 2, settings: width=2 batch=4}\n"                                   \
     "pfedgrp: {epochs: 2, settings: width=2 batch=4, server_epochs: 2}\n"                      \

@@ -40,6 +40,7 @@ static const char *const poison_text =
     "optimizer: {lr: 0.1}\n"
     "train: {epochs: 1, batch: 8}\n"
     "re_fed: {size: 30, epochs: 2, lr: 0.1}\n"
+    "dualprompt: {pool: 2}\n"
     "runs:\n";
 
 /* How a run ended: its bits, or its sentence; and who was left out, as a set of bits. */
@@ -115,7 +116,7 @@ static void test_only_the_poisoned_client_is_left_out(void **state)
             continue;
         }
         if ((*m)->features) { /* of a transformer; one has none to put prompts or factors in */
-            bool prompts = strcmp((*m)->component.name, "l2p") == 0;
+            bool prompts = strcmp((*m)->component.name, "lora") != 0;
             check_refusal(prompts ? EG_ENOTSUP : EG_ENOENT,
                           prompts ? "no transformer" : "no tensor or layer");
             continue;

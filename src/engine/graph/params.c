@@ -97,6 +97,14 @@ size_t eg_params_n(const eg_params *p)
     return p->n;
 }
 
+const eg_param_info *eg_params_named(const eg_params *p, const char *name)
+{
+    for (size_t i = 0; i < eg_params_n(p); i++)
+        if (strcmp(eg_params_at(p, i)->name, name) == 0)
+            return eg_params_at(p, i);
+    return NULL;
+}
+
 const eg_param_info *eg_params_at(const eg_params *p, size_t i)
 {
     EG_ASSERT(i < p->n);

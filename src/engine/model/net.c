@@ -289,6 +289,12 @@ eg_node *eg_net_encode(const eg_net *net, eg_graph *g, eg_node *tokens,
                : net_no_transformer(net, g);
 }
 
+eg_node *eg_net_pooled(const eg_net *net, eg_graph *g, eg_node *tokens)
+{
+    return net->model->pooled ? net->model->pooled(net->options, g, tokens)
+                              : net_no_transformer(net, g);
+}
+
 int64_t eg_net_depth(const eg_net *net)
 {
     return net->model->depth ? net->model->depth(net->options) : 0;

@@ -128,14 +128,19 @@ static eg_node *vit_encode(const void *self, eg_graph *g, eg_params *p, eg_node 
     return eg_layer_norm_layer(g, p, "norm", tokens, vit_eps);
 }
 
-static eg_node *vit_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
+static eg_node *vit_pooled(const void *self, eg_graph *g, eg_node *tokens)
 {
     const vit *m = self;
-    eg_node *t = vit_encode(self, g, p, vit_tokens(self, g, p, x), NULL);
-    if (eg_is_poison(t))
-        return t;
-    t = m->pool == VIT_MEAN ? eg_mean(g, t, EG_AXIS(1)) : eg_slice(g, t, 1, 0, 1);
-    return eg_reshape(g, t, eg_dims(x->shape.dim[0], m->width));
+    if (eg_is_poison(tokens))
+        return tokens;
+    eg_node *t =
+        m->pool == VIT_MEAN ? eg_mean(g, tokens, EG_AXIS(1)) : eg_slice(g, tokens, 1, 0, 1);
+    return eg_reshape(g, t, eg_dims(tokens->shape.dim[0], m->width));
+}
+
+static eg_node *vit_features(const void *self, eg_graph *g, eg_params *p, eg_node *x)
+{
+    return vit_pooled(self, g, vit_encode(self, g, p, vit_tokens(self, g, p, x), NULL));
 }
 
 static eg_node *vit_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
@@ -196,6 +201,7 @@ const eg_model eg_model_vit = {
     .alone = true,
     .tokens = vit_tokens,
     .encode = vit_encode,
+    .pooled = vit_pooled,
     .depth = vit_depth,
     .fit = vit_fit,
 };

@@ -25,6 +25,8 @@ static eg_node *network_input(const eg_worker *w, eg_graph *g, int64_t batch)
 
 static eg_node *network_logits(eg_worker *w, eg_graph *g, eg_node *x)
 {
+    if (!eg_is_poison(x))
+        eg_outputs_declare(w, g, eg_node_shape(x).dim[0]);
     w->client.features = eg_net_features(w->net, g, x);
     return eg_outputs_record(w, g, w->client.features, EG_OUTPUTS_OPEN);
 }

@@ -13,6 +13,14 @@ bool eg_outputs_own(const eg_agreement *a)
     return a->outputs < EG_MAX_PARTS;
 }
 
+void eg_outputs_declare(const eg_worker *w, eg_graph *g, int64_t batch)
+{
+    if (!eg_net_graft(w->net)->of || eg_graph_status(g) != EG_OK)
+        return;
+    eg_worker_input(g, EG_OUTPUTS_OPEN, eg_dims(batch, w->feed->n_tasks));
+    eg_worker_input(g, EG_OUTPUTS_MET, eg_dims(w->feed->n_tasks));
+}
+
 eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,
                            const char *tasks)
 {
@@ -57,10 +65,10 @@ static void outputs_open_met(const eg_client *c, int64_t n_tasks, float *open)
     }
 }
 
-/* Copies the first of n rows [n_tasks] into the others. */
+/* Copies the first of n rows [n_tasks] into the others; NULL: there are none. */
 static void outputs_repeat(float *open, int64_t n, int64_t n_tasks)
 {
-    for (int64_t i = 1; i < n; i++)
+    for (int64_t i = 1; open && i < n; i++)
         memcpy(open + i * n_tasks, open, (size_t)n_tasks * sizeof *open);
 }
 
@@ -91,12 +99,16 @@ void eg_outputs_ask(eg_worker *w, eg_plan *plan, const eg_exam *exam, int64_t ro
     int64_t n_tasks = w->feed->n_tasks;
     float *open = eg_plan_input(plan, EG_OUTPUTS_OPEN); /* [rows, n_tasks] */
     float *told = eg_plan_input(plan, EG_OUTPUTS_TOLD);
-    if (!open)
-        return;
+    float *met = eg_plan_input(plan, EG_OUTPUTS_MET); /* [n_tasks] */
     for (int64_t t = 0; t < n_tasks; t++) { /* before the first round nothing is learned */
-        open[t] =
+        bool learned =
             exam->period == 0 || eg_scenario_learned(w->feed->scenario, t) <= exam->period;
-        told[t] = t == exam->task;
+        if (open)
+            open[t] = learned;
+        if (met)
+            met[t] = learned;
+        if (told)
+            told[t] = t == exam->task;
     }
     outputs_repeat(open, rows, n_tasks);
     outputs_repeat(told, rows, n_tasks);

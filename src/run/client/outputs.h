@@ -8,14 +8,17 @@
 #include "run/client/worker.h"
 
 /* Plan inputs [n, n_tasks], 1 where a row may be of the task: OPEN with the task hidden, TOLD
- * in task-IL tests. They are there only if a part makes outputs. */
-#define EG_OUTPUTS_OPEN "open tasks"
+ * in task-IL tests. They are there only if a part makes outputs, or features that read OPEN. */
+#define EG_OUTPUTS_OPEN EG_TASKS_OPEN
 #define EG_OUTPUTS_TOLD "told tasks"
 /* The same for rows apart from the batch: [n_tasks], one for all of them. */
-#define EG_OUTPUTS_MET "met tasks"
+#define EG_OUTPUTS_MET EG_TASKS_MET
 
 /* Whether a part makes outputs. */
 bool eg_outputs_own(const eg_agreement *a);
+
+/* Before the features of a batch: declares the tasks that a part's features may read. */
+void eg_outputs_declare(const eg_worker *w, eg_graph *g, int64_t batch);
 
 /* Records outputs [n, n_classes] of features [n, d]; tasks is the input's name. */
 eg_node *eg_outputs_record(const eg_worker *w, eg_graph *g, eg_node *features,

@@ -28,6 +28,7 @@ static void test_record(void *context, eg_graph *g, int64_t batch)
     const eg_feed *f = w->feed;
     eg_graph_set_training(g, false);
     eg_node *x = eg_input(g, "x", eg_dims(batch, f->channels, f->height, f->width));
+    eg_outputs_declare(w, g, batch);
     eg_node *features = eg_net_features(w->net, g, x);
     eg_asked asked = {.x = x, .features = features};
     eg_output(g, "logits", test_answers(w, g, asked, EG_OUTPUTS_OPEN));
