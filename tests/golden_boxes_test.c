@@ -1,8 +1,9 @@
-/* golden_boxes_test.c - average precision and YOLO's loss against a second program.
+/* golden_boxes_test.c - average precision, shapes, suppression and YOLO's loss against a second
+ * program.
  * SPDX-License-Identifier: Apache-2.0
  *
- * tools/golden_boxes.py, which says how the cases are drawn, made tests/golden/precision.json
- * and tests/golden/region.json.
+ * tools/golden_boxes.py, which says how the cases are drawn, made precision.json, boxes.json
+ * and region.json in tests/golden.
  */
 #include "golden_file.h"
 
@@ -105,6 +106,64 @@ static void test_average_precision_agrees_with_a_second_program(void **state)
     eg_json_free(file);
 }
 
+enum { SHAPE_CASES = 200, MOST_SHAPES = 5, MOST_SIZES = 47, MOST_LEFT = 29 };
+
+/* One case of shapes. */
+static void check_shapes(draws *d, uint32_t k, const eg_json *want)
+{
+    float sizes[2 * MOST_SIZES];
+    double shapes[2 * MOST_SHAPES];
+    int n = 1 + draw_below(d, 5), m = 8 + draw_below(d, 40);
+    for (int i = 0; i < 2 * m; i++)
+        sizes[i] = (float)((1 + draw_below(d, 40)) / 64.0);
+    assert_ok(eg_boxes_shapes(sizes, m, n, shapes));
+    assert_int_equal(eg_json_count(want), n);
+    for (int i = 0; i < 2 * n; i++) {
+        double value;
+        assert_ok(
+            eg_json_real(eg_json_at(eg_json_at(want, (size_t)i / 2), (size_t)i % 2), &value));
+        if (fabs(shapes[i] - value) > 1e-7)
+            fail_msg("case %u: shape %d is %.9f, not %.9f", k, i / 2, shapes[i], value);
+    }
+}
+
+/* One case of suppression; places are told by their centres. */
+static void check_left(draws *d, uint32_t k, const eg_json *want)
+{
+    eg_found found[MOST_LEFT], drawn[MOST_LEFT];
+    int n = draw_below(d, 30);
+    for (int i = 0; i < n; i++) {
+        int class = draw_below(d, 2);
+        found[i].box = draw_box(d, class);
+        found[i].score = (float)(draw_below(d, 20) / 20.0);
+        drawn[i] = found[i];
+    }
+    int64_t left = eg_boxes_suppress(found, n, 0.45);
+    if (left != (int64_t)eg_json_count(want))
+        fail_msg("case %u: %d are left, not %zu", k, (int)left, eg_json_count(want));
+    for (int64_t i = 0; i < left; i++) {
+        int64_t at;
+        assert_ok(eg_json_int(eg_json_at(want, (size_t)i), &at));
+        assert_memory_equal(&found[i], &drawn[at], sizeof drawn[at]);
+    }
+}
+
+static void test_shapes_and_suppression_agree_with_a_second_program(void **state)
+{
+    (void)state;
+    eg_json *file;
+    assert_ok(eg_json_load("tests/golden/boxes.json", &file));
+    const eg_json *shapes = eg_json_get(file, "shapes"), *left = eg_json_get(file, "left");
+    assert_int_equal(eg_json_count(shapes), SHAPE_CASES);
+    assert_int_equal(eg_json_count(left), SHAPE_CASES);
+    for (uint32_t k = 0; k < SHAPE_CASES; k++) {
+        draws d = {2000 + k, 0};
+        check_shapes(&d, k, eg_json_at(shapes, k));
+        check_left(&d, k, eg_json_at(left, k));
+    }
+    eg_json_free(file);
+}
+
 static void test_loss_and_gradient_agree_with_pytorch(void **state)
 {
     (void)state;
@@ -164,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_average_precision_agrees_with_a_second_program),
+        cmocka_unit_test(test_shapes_and_suppression_agree_with_a_second_program),
         cmocka_unit_test(test_loss_and_gradient_agree_with_pytorch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 # golden_boxes.py - average precision and YOLO's loss by a second program, for engram's tests.
 # SPDX-License-Identifier: Apache-2.0
 #
-#   tools/golden_boxes.py          writes tests/golden/precision.json and tests/golden/region.json
+#   tools/golden_boxes.py          writes precision.json, region.json and boxes.json in tests/golden
 #   tools/golden_boxes.py --check  computes them again and compares
 #
 # precision.json has, for each of 1000 cases, mean average precision at overlap 0.5 and that over
@@ -16,6 +16,13 @@
 # near if u < 0.6 and there is a true one: the box floor(n u), class and all, each of x, y, w, h
 # times 0.9 + 0.2 u; else class and place drawn as those of a true one; score floor(20 u) / 20.
 # Numbers are rounded to float when they are drawn.
+#
+# boxes.json has, for each of 200 cases, typical shapes and what suppression leaves. Case k draws
+# from 2000 + k: anchors 1 + floor(5 u), sizes 8 + floor(40 u), each w and h (1 + floor(40 u)) / 64;
+# then floor(30 u) found boxes, each class floor(2 u), a place as above, score floor(20 u) / 20. The
+# shapes are k-means by 1 - overlap of sizes with one centre: it begins with the different sizes
+# number floor((2 i + 1) m / 2n) of m in order of area, then width; the first of equals is nearest;
+# it ends when no size moves, or after 300 passes. What is left are places in the order drawn.
 import json
 import math
 import sys
@@ -147,6 +154,53 @@ def precision(k):
     return [round(float(each[:, 0].mean()), 9), round(float(each.mean()), 9)]
 
 
+SHAPE_CASES = 200
+
+
+def shape_case(k):
+    d = Draws(2000 + k)
+    n, m = 1 + d.below(5), 8 + d.below(40)
+    sizes = [tuple((1 + d.below(40)) / 64 for _ in range(2)) for _ in range(m)]
+    found = []
+    for _ in range(d.below(30)):
+        kind = d.below(2)
+        found.append((kind, draw_place(d), float(np.float32(d.below(20) / 20))))
+    return n, sizes, found
+
+
+def shapes_of(n, sizes):
+    points = np.array(sizes)
+    starts = sorted(set(sizes), key=lambda s: (s[0] * s[1], s[0]))
+    shapes = np.array([starts[(2 * i + 1) * len(starts) // (2 * n)] for i in range(n)])
+    owner = None
+    for _ in range(300):
+        common = np.minimum(points[:, None], shapes[None]).prod(2)
+        alike = common / (points.prod(1)[:, None] + shapes.prod(1)[None] - common)
+        now = alike.argmax(1)
+        if owner is not None and (now == owner).all():
+            break
+        owner = now
+        for i in range(n):
+            if (owner == i).any():
+                shapes[i] = points[owner == i].mean(0)
+    return [[float(f"{v:.9g}") for v in s] for s in sorted(shapes.tolist(), key=lambda s: s[0] * s[1])]
+
+
+def left_of(found):
+    order = np.argsort([-f[2] for f in found], kind="mergesort") if found else []
+    kept = []
+    for i in order:
+        if all(found[i][0] != found[j][0] or overlap(found[i][1], found[j][1], False) <= 0.45 for j in kept):
+            kept.append(int(i))
+    return kept
+
+
+def boxes():
+    cases = [shape_case(k) for k in range(SHAPE_CASES)]
+    return {"shapes": [shapes_of(n, sizes) for n, sizes, _ in cases],
+            "left": [left_of(found) for _, _, found in cases]}
+
+
 # Two images, two anchors, three classes, a grid of two rows and three columns.
 ANCHORS = [(0.2, 0.3), (0.6, 0.4)]
 ROWS, COLUMNS, CLASSES = 2, 3, 3
@@ -203,7 +257,7 @@ def region():
 
 
 def main():
-    files = {"precision": {"cases": [precision(k) for k in range(CASES)]}, "region": region()}
+    files = {"precision": {"cases": [precision(k) for k in range(CASES)]}, "region": region(), "boxes": boxes()}
     bad = 0
     for name, content in files.items():
         path = GOLDEN / f"{name}.json"
