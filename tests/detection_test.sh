@@ -56,4 +56,44 @@ refused 's/er, der, fed-a-gem/ncm/' 'ncm needs one class for each sample; the ta
 refused 's/name: tiny-yolo.*/name: cnn-small}/' 'tells classes; boxes need a network that looks for them'
 refused 's/^train:.*/train: {batch: 4, rotations: true}/' 'train.rotations is about classes'
 refused 's/{name: scenes, phase: day[^}]*}/glyphs/' 'do not have the same targets\|is 1x28x28'
-echo "boxes: the same bits everywhere"
+
+# Every method runs with boxes or says in one sentence that it needs classes; those that need a
+# network of another kind say that.
+cat > "$dir/each.yaml" <<YAML
+name: each
+data:
+- {name: scenes, phase: day, train: 8, test: 2, height: 64, width: 64}
+- {name: scenes, phase: night, train: 8, test: 2, height: 64, width: 64}
+model: {name: tiny-yolo, width: 1, n_anchors: 2}
+scenario: {kind: domain-sources, clients: 2, rounds: 1, partition: iid}
+train: {batch: 4}
+memory: {kind: reservoir, size: 4}
+runs:
+- {label: each, method: METHOD}
+YAML
+runs=" "
+refuses=0
+methods=$("$engram" list methods | awk 'NF {print $1}')
+for method in $methods; do
+    sed "s/METHOD/$method/" "$dir/each.yaml" >"$dir/one.yaml"
+    code=0
+    "$engram" run "$dir/one.yaml" --quiet --workers 1 --out "$dir/each" >"$dir/out" 2>&1 || code=$?
+    if [ $code -eq 0 ]; then
+        runs+="$method "
+    elif [ $code -ne 1 ] || [ "$(grep -c '^engram: ' "$dir/out")" -ne 1 ] ||
+        ! grep -q "$method needs one class for each sample\|is no transformer\|no tensor or layer 'lora'" "$dir/out"; then
+        echo "$method: ends with $code and says"; cat "$dir/out"; exit 1
+    else
+        refuses=$((refuses + 1))
+    fi
+done
+for method in a_gem der derpp er ewc fed_a_gem fedavg fedcurv fedprox joint re_fed scaffold; do
+    [[ $runs == *" $method "* ]] || { echo "$method does not run with boxes"; exit 1; }
+done
+[ "$refuses" -ge 15 ] || { echo "only $refuses methods are refused with boxes"; exit 1; }
+for mean in median trimmed norm-clip; do
+    sed "s/METHOD/fedavg/" "$dir/each.yaml" >"$dir/one.yaml"
+    "$engram" run "$dir/one.yaml" --quiet --workers 1 --set server.mean=$mean --out "$dir/$mean" >"$dir/out" 2>&1 ||
+        { echo "server.mean=$mean:"; cat "$dir/out"; exit 1; }
+done
+echo "boxes: the same bits everywhere; $refuses methods are refused"

@@ -19,6 +19,7 @@ static eg_status shared_setup(const void *options, const eg_setting *in, eg_wish
     const eg_scenario *s = in->scenario;
     (void)options;
     out->offers = EG_OFFERS_TASK_IDS;
+    out->classes = true; /* its heads have an output for each */
     int64_t outputs = s ? eg_scenario_n_classes(s) * eg_train_fan(in->train) : 1;
     out->side = s ? eg_scenario_n_tasks(s) * outputs : 1;
     return EG_OK;

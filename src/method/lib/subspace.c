@@ -224,7 +224,7 @@ static eg_status subspaces_look(const eg_subspaces *s, eg_client *c, const eg_sa
     EG_TRY(eg_worker_program(c->worker, "subspace.inputs", subspaces_record_inputs,
                              (void *)(uintptr_t)s->net, &program));
     EG_TRY(eg_program_bind(program, eg_net_params(s->net), c->param, NULL, c->state));
-    EG_TRY(eg_alloc((size_t)size, sizeof *labels, &labels));
+    EG_TRY(eg_alloc((size_t)(size * c->aim->width), sizeof *labels, &labels));
     eg_status status = EG_OK;
     for (int64_t i = 0; i < n && status == EG_OK; i += size) {
         int64_t rows = n - i < size ? n - i : size;
