@@ -161,7 +161,7 @@ static void test_parts_that_need_classes_are_refused_without(void **state)
     static const char *const need[] = {
         "af_fcl",    "afcl",     "cfed",    "class_replay", "dgr",    "fedcbdr", "fedcil",
         "fedlwf_2t", "fedspace", "glfc",    "icarl",        "lander", "lwf",     "mfcl",
-        "ncm",       "pass",     "pfedgrp", "stsa",         "target"};
+        "ncm",       "pass",     "pfedgrp", "shared",       "stsa",   "target"};
     static const eg_target boxes = {.component.name = "made", .things = "boxes"};
     static const eg_train_opts train = {
         .epochs = 1, .batch = 1, .optimizer = "sgd", .lr = 0.1, .temperature = 1};

@@ -114,11 +114,129 @@ static void test_pictures_are_brought_to_the_network_s_input(void **state)
     eg_saved_free(s);
 }
 
+/* A tiny YOLO of one anchor on 2x2 cells, with weights of 0: every cell puts out a box of half
+ * the frame around its middle, half sure, three to one of class 0. */
+static eg_saved *finder(void)
+{
+    static const float bias[] = {0, 0, 0, 0, 0, 1.0986123F, 0};
+    static const eg_stored_note notes[] = {{"mean", "0"}, {"std", "1"}, {"names", "car\nsign"}};
+    const eg_net_spec spec = {.model = "tiny-yolo",
+                              .channels = 3,
+                              .height = 64,
+                              .width = 64,
+                              .classes = 4 * 7,
+                              .options = "width=1 anchors=[0.5, 0.5]"};
+    float *value, *stats;
+    eg_net *net;
+    eg_saved *saved;
+    assert_ok(eg_net_new(&spec, &net));
+    const eg_params *p = eg_net_params(net);
+    assert_ok(eg_params_alloc(p, &value));
+    assert_ok(eg_state_alloc(p, &stats));
+    for (size_t i = 0; i < eg_params_n(p); i++)
+        if (strcmp(eg_params_at(p, i)->name, "conv9.bias") == 0)
+            memcpy(value + eg_params_at(p, i)->offset, bias, sizeof bias);
+    snprintf(path, sizeof path, "%s/finder.safetensors", folder);
+    assert_ok(eg_net_save(net, path, value, stats, notes, 3));
+    free(value);
+    free(stats);
+    eg_net_free(net);
+    assert_ok(eg_saved_open(path, &saved));
+    return saved;
+}
+
+typedef struct seen_boxes {
+    eg_saved *saved;
+    const char *picture, *drawn;
+    int64_t n;
+    eg_found found[8];
+} seen_boxes;
+
+static eg_status see(void *context, const eg_prediction *p)
+{
+    seen_boxes *s = context;
+    assert_null(p->probability);
+    assert_int_equal(p->n_classes, 2);
+    s->n = p->n_found;
+    memcpy(s->found, p->found, (size_t)p->n_found * sizeof *p->found);
+    return eg_predict_draw(s->saved, s->picture, p, 0.3, s->drawn);
+}
+
+/* A picture of 40x20 is the middle half of the frame: a box of half the frame's height is as
+ * high as the picture, and those of the upper cells have their centres at its upper edge. */
+static void test_boxes_are_shares_of_the_picture(void **state)
+{
+    (void)state;
+    char file[FILES_PATH * 2], drawn[FILES_PATH * 2], name[EG_CLASS_NAME];
+    uint8_t *pixels = calloc(20 * 40, 3);
+    assert_ok(pixels ? EG_OK : EG_ENOMEM);
+    snprintf(file, sizeof file, "%s/dark.png", folder);
+    snprintf(drawn, sizeof drawn, "%s/drawn.png", folder);
+    assert_ok(eg_png_save(file, &(eg_image){20, 40, 3, pixels}));
+    free(pixels);
+    seen_boxes s = {.saved = finder(), .picture = file, .drawn = drawn};
+    assert_true(eg_saved_finds_boxes(s.saved));
+    assert_int_equal(eg_saved_n_classes(s.saved), 2);
+    assert_string_equal(eg_saved_class(s.saved, 1, name), "sign");
+    assert_null(eg_saved_class(s.saved, 2, name));
+    assert_ok(eg_predict_files(s.saved, &(const char *){file}, 1, see, &s));
+    assert_int_equal(s.n, 8);
+    for (int i = 0; i < 8; i++) { /* classes in turn of their scores, cells in order */
+        const eg_found *f = &s.found[i];
+        assert_near((double)f->score, i < 4 ? 0.375 : 0.125, 1e-6);
+        assert_near((double)f->box.label, i / 4, 0);
+        assert_near((double)f->box.x, 0.25 + 0.5 * (i % 2), 1e-6);
+        assert_near((double)f->box.y, i / 2 % 2, 1e-6);
+        assert_near((double)f->box.w, 0.5, 1e-6);
+        assert_near((double)f->box.h, 1, 1e-6);
+    }
+    eg_image im;
+    assert_ok(eg_image_load(drawn, &im));
+    assert_int_equal(im.width, 40);
+    assert_int_equal(im.pixels[3 * (15 * 40)], 255); /* the left side of a car's box, */
+    assert_int_equal(im.pixels[3 * (15 * 40) + 1], 99);
+    assert_int_equal(im.pixels[3 * (15 * 40 + 10)], 0); /* and nothing within */
+    eg_image_fini(&im);
+    eg_saved_free(s.saved);
+}
+
+/* Two true boxes of class 0: one as the network puts it out, at the first of its four boxes;
+ * one nowhere. Precision is 1 up to recall 1/2: 51 of 101 places. */
+static void test_average_precision_of_a_saved_model(void **state)
+{
+    (void)state;
+    eg_saved *s = finder();
+    eg_table t;
+    double half[2];
+    eg_precisions out = {.half = half};
+    static const float truth[] = {0, 0.25F, 0.25F, 0.5F, 0.5F, 0, 0.5F, 0.9F, 0.1F, 0.1F};
+    assert_ok(eg_table_alloc_u8(&t, 1, 3, 64, 64, 2));
+    assert_fails(eg_saved_precision(s, &t, &out), EG_EINVAL, "these samples have none");
+    assert_ok(eg_table_alloc_targets(&t, 10));
+    memcpy(t.target, truth, sizeof truth);
+    assert_ok(eg_saved_precision(s, &t, &out));
+    assert_near(out.at_half, 51.0 / 101, 1e-9);
+    assert_near(half[1], -1, 0);
+    eg_table_fini(&t);
+    assert_ok(eg_table_alloc_u8(&t, 1, 3, 64, 64, 3));
+    assert_ok(eg_table_alloc_targets(&t, 5));
+    assert_fails(eg_saved_precision(s, &t, &out), EG_EINVAL, "3 classes, the network knows 2");
+    eg_table_fini(&t);
+    eg_saved_free(s);
+    s = model();
+    assert_ok(eg_table_alloc_u8(&t, 1, 1, 1, PIXELS, CLASSES));
+    assert_fails(eg_saved_precision(s, &t, &out), EG_EINVAL, "tells classes");
+    eg_table_fini(&t);
+    eg_saved_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probabilities_are_the_softmax_of_logits),
         cmocka_unit_test(test_pictures_are_brought_to_the_network_s_input),
+        cmocka_unit_test(test_boxes_are_shares_of_the_picture),
+        cmocka_unit_test(test_average_precision_of_a_saved_model),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

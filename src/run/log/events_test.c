@@ -114,6 +114,55 @@ static void test_sheets_say_whose_they_are(void **state)
     eg_events_free(e);
 }
 
+/* A curve of one class, all of it the number x. */
+#define TEN(x)   x "," x "," x "," x "," x "," x "," x "," x "," x "," x
+#define CURVE(x) x "," TEN(TEN(x))
+#define BOXES(round, task, classes, shares, curve, boxes)                                      \
+    "{\"event\":\"boxes\",\"round\":" round ",\"task\":" task ",\"classes\":" classes          \
+    ",\"map_50\":" shares ",\"map\":" shares ",\"curve\":[" curve                              \
+    "],\"images\":2,\"height\":8,\"width\":16,\"boxes\":" boxes "}\n"
+
+static void test_boxes_say_what_was_found(void **state)
+{
+    (void)state;
+    eg_events *e =
+        events(START BOXES("2", "0", "[1]", "[5000]", CURVE("9"), "[1,2,3,0,10,20,10000,7]")
+                   BOXES("2", "1", "[]", "[]", "", "[]") BOXES("3", "0", "[]", "[]", "", "[]"));
+    assert_int_equal(e->n_boxes, 3);
+    assert_int_equal(e->boxes[0].half[0], 5000);
+    assert_int_equal(e->boxes[0].curve[EG_BOXES_CURVE - 1], 9);
+    assert_int_equal(e->boxes[0].boxes[1], EG_BOXES_MISSED);
+    assert_int_equal(e->boxes[0].width, 16);
+    assert_int_equal(e->boxes[1].task, 1);
+    eg_events_free(e);
+}
+
+static void test_boxes_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {START BOXES("2", "2", "[]", "[]", "", "[]"), "task: 2 is outside [0, 1]"},
+        {START BOXES("2", "0", "[4]", "[1]", CURVE("9"), "[]"), "classes: 4 is outside [0, 3]"},
+        {START BOXES("2", "0", "[2,2]", "[1,1]", CURVE("9") "," CURVE("9"), "[]"),
+         "classes: 2 cannot be number 2 of 4 classes"},
+        {START BOXES("2", "0", "[2]", "[1,1]", CURVE("9"), "[]"), "map_50: 2 values, not 1"},
+        {START BOXES("2", "0", "[2]", "[10001]", CURVE("9"), "[]"), "10001 is outside"},
+        {START BOXES("2", "0", "[2]", "[1]", "9,9", "[]"), "curve: 2 numbers for 1 classes"},
+        {START BOXES("2", "0", "[]", "[]", "", "[1,0,0]"), "3 numbers, which are no eights"},
+        {START BOXES("2", "0", "[]", "[]", "", "[2,0,0,0,0,1,1,1]"),
+         "boxes: number 1 is of no"},
+        {START BOXES("2", "0", "[]", "[]", "", "[0,3,0,0,0,1,1,1]"),
+         "boxes: number 1 is of no"},
+        {START BOXES("2", "0", "[]", "[]", "", "[0,0,0,2,0,1,1,1]"),
+         "boxes: number 1 is of no"},
+        {START BOXES("2", "1", "[]", "[]", "", "[]") BOXES("2", "1", "[]", "[]", "", "[]"),
+         "round 2 after round 2"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        eg_events *e;
+        assert_fails(parse(bad[i][0], false, &e), EG_EFORMAT, bad[i][1]);
+    }
+}
+
 static void test_record_has_a_row_a_round(void **state)
 {
     (void)state;
@@ -290,6 +339,8 @@ int main(void)
         cmocka_unit_test(test_classes_have_names_all_or_none),
         cmocka_unit_test(test_rounds_tell_losses_and_what_memories_hold),
         cmocka_unit_test(test_sheets_say_whose_they_are),
+        cmocka_unit_test(test_boxes_say_what_was_found),
+        cmocka_unit_test(test_boxes_that_cannot_be_are_refused),
         cmocka_unit_test(test_record_has_a_row_a_round),
         cmocka_unit_test(test_every_count_comes_back),
         cmocka_unit_test(test_what_was_taken_for_what_goes_into_the_record),
