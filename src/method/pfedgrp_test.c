@@ -58,15 +58,28 @@ static bool same(outcome a, outcome b)
     return strcmp(a.hash, b.hash) == 0 && a.right == b.right;
 }
 
-/* A note's values, all added up. */
-static double noted(const char *path, const char *name)
+/* A note's values, all added up; how many there are, and the least. */
+typedef struct notes {
+    double sum, least;
+    int64_t n;
+} notes;
+
+static notes notes_of(const char *path, const char *name)
 {
     eg_events *events = fixture_events(path);
-    double sum = 0;
+    notes out = {.least = INFINITY};
     for (size_t i = 0; i < events->n_note; i++)
-        sum += strcmp(events->note[i].name, name) == 0 ? events->note[i].value : 0;
+        if (strcmp(events->note[i].name, name) == 0) {
+            out.sum += events->note[i].value, out.n++;
+            out.least = fmin(out.least, events->note[i].value);
+        }
     eg_events_free(events);
-    return sum;
+    return out;
+}
+
+static double noted(const char *path, const char *name)
+{
+    return notes_of(path, name).sum;
 }
 
 static void test_personal_models_are_the_same_wherever_they_are_made(void **state)
@@ -80,31 +93,71 @@ static void test_personal_models_are_the_same_wherever_they_are_made(void **stat
     assert_int_equal(unsetenv("ENGRAM_CHECKPOINT_SECONDS"), 0);
 }
 
-static void test_every_ablation_changes_the_result(void **state)
+static void test_methods_that_share_its_machinery_differ(void **state)
 {
     (void)state;
-    static const char *const sets[] = {
-        NULL,
-        "pfedgrp.guided=false",      /* AS1 */
-        "pfedgrp.update=always",     /* AS2 */
-        "pfedgrp.generators=single", /* AS3 */
-        "pfedgrp.lambda=0",          /* ASG */
-        "pfedgrp.start=personal",    /* ASP */
-        "pfedgrp.threshold=0.9",
-        "pfedgrp.server_epochs=0",
-        "pfedgrp.steps=3",
-    };
-    enum { N = sizeof sets / sizeof *sets };
-    outcome all[N + 3];
-    for (size_t i = 0; i < N; i++)
-        all[i] = run(TEXT, sets[i], 2, 0);
-    all[N] = run(TEXT_OF("class-replay", ""), NULL, 2, 0);
-    all[N + 1] = run(TEXT_OF("[pfedgraph, class-replay]", ""), NULL, 2, 0);
-    all[N + 2] = run(TEXT_OF("fedavg", ""), NULL, 2, 0);
-    for (size_t i = 0; i < N + 3; i++)
+    static const char *const texts[] = {TEXT, TEXT_OF("class-replay", ""),
+                                        TEXT_OF("[pfedgraph, class-replay]", ""),
+                                        TEXT_OF("fedavg", "")};
+    outcome all[4];
+    for (size_t i = 0; i < 4; i++) {
+        all[i] = run(texts[i], NULL, 2, 0);
         for (size_t j = 0; j < i; j++)
-            if (same(all[i], all[j]))
-                fail_msg("%zu and %zu are the same", j, i);
+            assert_false(same(all[i], all[j]));
+    }
+}
+
+/* AS1: without a guide every drawing is taken, on clients and on the server; with one not. */
+static void test_a_guide_leaves_drawings_out(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"pfedgrp.accepted", "pfedgrp.server_accepted"};
+    char guided[512], not [512];
+    assert_ok(fixture_run(TEXT, NULL, 2, 0, guided));
+    assert_ok(fixture_run(TEXT, "pfedgrp.guided=false", 2, 0, not ));
+    for (int i = 0; i < 2; i++) {
+        notes with = notes_of(guided, names[i]), without = notes_of(not, names[i]);
+        assert_true(with.n > 3 && without.n > 3);
+        assert_true(with.least < 0.9);
+        assert_near(without.least, 1, 0);
+        assert_near(without.sum, (double)without.n, 0);
+    }
+    assert_near(noted(not, "pfedgrp.refused"), 0, 0);
+}
+
+/* AS2, AS3, and the threshold: in every round a client has two of four classes, and each once
+ * more than the first time. */
+static void test_which_generators_are_trained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set;
+        double least, most; /* updates, in all */
+    } rows[] = {
+        {"pfedgrp.update=always", 2 * CLIENTS * ROUNDS, 2 * CLIENTS * ROUNDS},
+        {"pfedgrp.generators=single", CLIENTS * ROUNDS, CLIENTS * ROUNDS},
+        {"pfedgrp.threshold=0", CLIENTS * CLASSES, CLIENTS * CLASSES}, /* those there are not */
+        {"pfedgrp.threshold=0.9", CLIENTS * CLASSES + 1, 2 * CLIENTS * ROUNDS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[512];
+        assert_ok(fixture_run(TEXT, rows[i].set, 2, 0, path));
+        double updates = noted(path, "pfedgrp.updates");
+        assert_true(updates >= rows[i].least && updates <= rows[i].most);
+    }
+}
+
+/* Without a pass over drawings all uploads weigh alike; with some the own one weighs more. */
+static void test_drawings_say_how_uploads_weigh(void **state)
+{
+    (void)state;
+    char fitted[512], not [512];
+    assert_ok(fixture_run(TEXT, NULL, 2, 0, fitted));
+    assert_ok(fixture_run(TEXT, "pfedgrp.server_epochs=0", 2, 0, not ));
+    notes own = notes_of(not, "pfedgrp.own_weight");
+    assert_int_equal(own.n, ROUNDS);
+    assert_near(own.sum, (double)ROUNDS / CLIENTS, 1e-9);
+    assert_true(noted(fitted, "pfedgrp.own_weight") > own.sum + 0.1);
 }
 
 /* What a client is sent, seen by a part behind: two models, and nothing else. */
@@ -157,6 +210,71 @@ static eg_status spy_grad(void *self, eg_client *c)
     if (memcmp(c->param, c->global, c->n_params * sizeof(float)) != 0)
         return eg_fail(EG_EINVAL, "others are anchored elsewhere than where it starts");
     return EG_OK;
+}
+
+/* --- The pull (ASG) and the start (ASP), seen from inside. */
+
+static struct {
+    bool personal;      /* clients are to start from their own */
+    const float *param; /* this turn's personal model; NULL: none yet */
+    const float *state;
+    int64_t n_starts, n_pulled, n_rows;
+} pull;
+
+static eg_status pull_download(void *self, eg_client *c, int exchange, const eg_bundle *from)
+{
+    (void)self, (void)exchange;
+    const eg_bundle *all = eg_bundle_below(from);
+    pull.param = eg_bundle_find(from, "param", NULL);
+    pull.state = eg_bundle_find(from, "state", NULL);
+    if (!all)
+        return EG_OK;
+    const float *start = pull.personal ? pull.param : eg_bundle_find(all, "param", NULL);
+    assert_memory_equal(c->param, start, c->n_params * sizeof *start);
+    pull.n_starts++;
+    return EG_OK;
+}
+
+/* The guide of a drawn row is what the personal model makes of it as it stands in the batch. */
+static eg_status pull_grad(void *self, eg_client *c)
+{
+    (void)self;
+    const float *guide = eg_plan_input(c->plan, "pfedgrp.guide");
+    const float *drawn = eg_plan_input(c->plan, "pfedgrp.drawn");
+    float logits[16 * CLASSES];
+    assert_true(c->batch <= 16 && (guide != NULL) == (drawn != NULL));
+    if (!guide)
+        return EG_OK;
+    pull.n_pulled++;
+    const eg_weights at = {pull.param, pull.state};
+    assert_ok(eg_client_look(c, &at, &(eg_rows){.n = c->batch, .x = c->x},
+                             &(eg_look){.logits = logits}));
+    for (int64_t i = 0; i < c->batch * CLASSES; i++)
+        if (drawn[i / CLASSES] > 0) {
+            assert_near((double)guide[i], (double)logits[i], 1e-4);
+            pull.n_rows++;
+        }
+    return EG_OK;
+}
+
+static const eg_method pulls = {
+    .component = {"pulls", "sees what drawn rows are held to", 0, NULL},
+    .client = {.download = pull_download, .grad = pull_grad}};
+
+static void test_drawn_rows_are_held_to_the_personal_models_outputs(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {NULL, "pfedgrp.start=personal", "pfedgrp.lambda=0"};
+    char path[512];
+    for (int i = 0; i < 3; i++) {
+        memset(&pull, 0, sizeof pull);
+        pull.personal = i == 1;
+        assert_ok(fixture_run(TEXT_OF("[pfedgrp, pulls]", ""), sets[i], 1, 0, path));
+        assert_int_equal(pull.n_starts, CLIENTS * (ROUNDS - 1));
+        assert_true(noted(path, "pfedgrp.drawn") > 0);
+        assert_int_equal(pull.n_pulled > 5 && pull.n_rows > 20, i < 2);
+        assert_true(i < 2 || pull.n_pulled == 0);
+    }
 }
 
 static const eg_method spy = {.component = {"spy", "sees what clients are sent", 0, NULL},
@@ -406,7 +524,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_personal_models_are_the_same_wherever_they_are_made),
-        cmocka_unit_test(test_every_ablation_changes_the_result),
+        cmocka_unit_test(test_methods_that_share_its_machinery_differ),
+        cmocka_unit_test(test_a_guide_leaves_drawings_out),
+        cmocka_unit_test(test_which_generators_are_trained),
+        cmocka_unit_test(test_drawings_say_how_uploads_weigh),
+        cmocka_unit_test(test_drawn_rows_are_held_to_the_personal_models_outputs),
         cmocka_unit_test(test_clients_start_from_the_average_and_are_sent_no_generator),
         cmocka_unit_test(test_other_parts_count_from_where_a_client_starts),
         cmocka_unit_test(test_whoever_has_met_data_is_tested_in_every_round),
@@ -416,7 +538,8 @@ int main(void)
         cmocka_unit_test(test_the_average_is_the_plain_mean),
         cmocka_unit_test(test_what_cannot_be_drawn_is_refused_in_words),
     };
-    if (eg_method_add(&spy) != EG_OK || eg_method_add(&spoil) != EG_OK)
+    if (eg_method_add(&spy) != EG_OK || eg_method_add(&spoil) != EG_OK ||
+        eg_method_add(&pulls) != EG_OK)
         return 1;
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
