@@ -6,7 +6,8 @@
  * in the last one lost the others when the sample was made; by default such writers are left
  * out. There is no official split: of each writer's images, in file order, every test_every-th
  * is a test image. Groups are numbered from 0 in the order of the writers kept. With the digits
- * alone, all else is as if the files held nothing else.
+ * alone, or the letters, all else is as if the files held nothing else. Letters are 26 classes:
+ * capital and small ones together, as in EMNIST-Letters.
  */
 #include "world/data/idx.h"
 
@@ -20,11 +21,14 @@ typedef struct femnist {
 } femnist;
 
 enum { FEMNIST_COMPLETE, FEMNIST_ALL };
-enum { FEMNIST_CLASSES = 62, FEMNIST_DIGITS = 10 };
+enum { FEMNIST_OF_ALL, FEMNIST_OF_DIGITS, FEMNIST_OF_LETTERS };
+enum { FEMNIST_CLASSES = 62, FEMNIST_DIGITS = 10, FEMNIST_LETTERS = 26 };
 
 static const eg_opt femnist_opts[] = {
     EG_OPT_CHOICE(femnist, writers, FEMNIST_COMPLETE, "which writers to take", "complete|all"),
-    EG_OPT_CHOICE(femnist, characters, 0, "all, or the ten digits alone", "all|digits"),
+    EG_OPT_CHOICE(femnist, characters, 0,
+                  "all, the ten digits alone, or the 26 letters, whether capital or small",
+                  "all|digits|letters"),
     EG_OPT_INT(femnist, test_every, 10, 2, 1000, "one of so many images is for testing"),
     EG_OPT_END,
 };
@@ -96,6 +100,20 @@ static void femnist_select(const femnist *f, const uint8_t *writer, femnist_writ
     t->n = kept;
 }
 
+/* Labels among the classes that are taken; those of others become n_classes. */
+static void femnist_label(const femnist *f, eg_table *t)
+{
+    if (f->characters == FEMNIST_OF_ALL)
+        return;
+    bool letters = f->characters == FEMNIST_OF_LETTERS;
+    t->classes = letters ? FEMNIST_LETTERS : FEMNIST_DIGITS;
+    for (int64_t i = 0; i < t->n; i++) {
+        bool digit = t->y[i] < FEMNIST_DIGITS;
+        int32_t label = letters ? (t->y[i] - FEMNIST_DIGITS) % FEMNIST_LETTERS : t->y[i];
+        t->y[i] = digit == letters ? (int32_t)t->classes : label;
+    }
+}
+
 static eg_status femnist_load(const void *self, const eg_origin *from, eg_split split,
                               eg_table *out)
 {
@@ -104,8 +122,7 @@ static eg_status femnist_load(const void *self, const eg_origin *from, eg_split 
     EG_TRY(femnist_find(from, "femnist-images-idx3-ubyte", images));
     EG_TRY(femnist_find(from, "femnist-labels-idx1-ubyte", labels));
     EG_TRY(eg_idx_table(images, labels, 0, FEMNIST_CLASSES, out));
-    if (f->characters == 1)
-        out->classes = FEMNIST_DIGITS;
+    femnist_label(f, out);
     uint8_t *writer = NULL, *marked = NULL;
     femnist_writers *w = NULL;
     eg_status s = femnist_column(from, "femnist-writer-idx1-short", 2, out->n, &writer);

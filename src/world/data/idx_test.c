@@ -148,6 +148,38 @@ static void test_femnist_has_its_digits_alone(void **state)
     eg_table_fini(&test);
 }
 
+/* Letters are images 10 to 29 of writer 0, 60, 61 and 72 to 89 of writer 2, and all of writer
+ * 3, with labels from S to Z and from a to v. */
+static void test_femnist_has_letters_whatever_their_case(void **state)
+{
+    (void)state;
+    fakes_femnist(folder);
+    const eg_dataset *d = eg_dataset_find("femnist");
+    static const int32_t tested[] = {9, 19, 7, 17, 1, 11, 21};
+    void *self;
+    assert_ok(eg_component_new(&d->component, &self));
+    assert_ok(eg_opts_set(d->component.opts, self, "characters", "letters"));
+    eg_table train, test;
+    assert_ok(
+        eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = 0}, EG_TRAIN, &train));
+    assert_ok(eg_dataset_load(d, self, &(eg_origin){.dir = folder, .seed = 0}, EG_TEST, &test));
+    free(self);
+    assert_int_equal(train.classes, 26);
+    assert_int_equal(train.n, 63);
+    assert_int_equal(test.n, 7);
+    for (int64_t i = 0; i < test.n; i++)
+        assert_int_equal(test.y[i], tested[i]);
+    for (int64_t i = 0; i < 9; i++)
+        assert_int_equal(train.y[i], i);
+    assert_int_equal(train.u8[0], fakes_pixel(10, 0));
+    assert_true(train.y[18] == 24 && train.y[19] == 25 && train.y[20] == 0);
+    assert_int_equal(train.u8[18 * 28 * 28], fakes_pixel(60, 0));
+    assert_true(train.group[17] == 0 && train.group[18] == 1 && train.group[62] == 2);
+    assert_true(train.y[36] == 18 && train.y[43] == 25 && train.y[44] == 0); /* S, Z, a */
+    eg_table_fini(&train);
+    eg_table_fini(&test);
+}
+
 static void test_real_files_load_quickly_when_they_are_here(void **state)
 {
     (void)state;
@@ -177,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_emnist_stands_upright_and_letters_start_at_zero),
         cmocka_unit_test(test_femnist_keeps_complete_writers_and_splits_each),
         cmocka_unit_test(test_femnist_has_its_digits_alone),
+        cmocka_unit_test(test_femnist_has_letters_whatever_their_case),
         cmocka_unit_test(test_real_files_load_quickly_when_they_are_here),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
