@@ -116,7 +116,7 @@ static eg_status fed_a_gem_download(void *self, eg_client *c, int exchange,
 static bool fed_a_gem_is_drawn(const fed_a_gem *a, const eg_client *c)
 {
     eg_rng rng = eg_client_stream(c, FED_A_GEM_CHANCE);
-    return a->rate >= 1 || eg_rng_unit(&rng) < a->rate;
+    return eg_rng_unit(&rng) < a->rate; /* which is below 1 */
 }
 
 static void fed_a_gem_scale(float *g, size_t n, double by)

@@ -55,6 +55,9 @@ static void test_other_gradients_are_left_alone(void **state)
     assert_near((double)g[1], 2, 0);
     assert_near((double)h[1], -3, 0);
     assert_near((double)k[2], -3, 0);
+    refine((const char *const[]){"when", "always", NULL}, 3, zero, k); /* has no direction */
+    assert_near((double)k[0], -1, 0);
+    assert_near((double)k[2], -3, 0);
 }
 
 /* One form of the paper's Table 11 with r = (2, 1), r.r = 5, against values worked by hand:
@@ -104,6 +107,59 @@ static void test_opposite_gradients_leave_no_noise(void **state)
         for (int k = 0; k < 3; k++)
             assert_near((double)g[k], 0, 1e-6);
     }
+}
+
+/* What is left of g by rounding alone has no direction to be stretched along; what is a little
+ * more has. */
+static void test_what_little_is_left_keeps_its_direction(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"refinement", "project-scale", "when", "always",
+                                          NULL};
+    const float r[] = {1, 0};
+    float none[] = {0, 0}, rounding[] = {-1, 0.9e-6F}, little[] = {-1, 1.2e-6F};
+    refine(options, 2, r, none);
+    refine(options, 2, r, rounding);
+    refine(options, 2, r, little);
+    assert_true(fpclassify(none[0]) == FP_ZERO && fpclassify(none[1]) == FP_ZERO);
+    assert_near((double)rounding[1], 0.9e-6, 1e-12);
+    assert_near((double)little[1], 1, 1e-6);
+}
+
+/* A sum of answers tells nothing of a single client's update, which its other weights need. */
+static void test_sums_alone_do_where_clients_weigh_alike(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"mean", "cosine", "softmax"};
+    for (int i = 0; i < 3; i++) {
+        hand_part p;
+        eg_wishes wishes = {0};
+        hand_part_open(&p, method, (const char *const[]){"aggregation", ways[i], NULL});
+        assert_ok(
+            method->setup(p.parts.at[0].options, &(eg_setting){.train = &p.train}, &wishes));
+        assert_int_equal(wishes.sums, i == 0);
+        eg_parts_free(&p.parts);
+    }
+}
+
+/* Where sums alone are told, the answers of the second exchange are a vector of all parameters;
+ * those of training hold nothing of its own. */
+static void test_what_is_summed_is_declared(void **state)
+{
+    (void)state;
+    eg_net *net;
+    eg_bundle *b;
+    size_t n;
+    assert_ok(eg_net_new(&(eg_net_spec){"mlp", 1, 2, 2, 3, "depth=0", 0, NULL, NULL}, &net));
+    assert_ok(eg_bundle_new(&b));
+    assert_ok(method->sums(NULL, net, EG_TRAINING, b));
+    assert_int_equal(eg_bundle_n(b), 0);
+    assert_ok(method->sums(NULL, net, REFERENCE, b));
+    assert_int_equal(eg_bundle_n(b), 1);
+    assert_non_null(eg_bundle_find(b, "fed_a_gem.reference", &n));
+    assert_int_equal(n, eg_params_length(eg_net_params(net)));
+    eg_bundle_free(b);
+    eg_net_free(net);
 }
 
 /* How many of n conflicting gradients are projected, batch after batch. */
@@ -163,10 +219,13 @@ static void test_the_share_of_refined_gradients_is_noted(void **state)
     for (int i = 0; i < 8; i++) {
         g[0] = i < 2 ? -1 : (float)(i % 2), g[1] = 1;
         assert_ok(method->client.grad(h.self, h.c));
+        if (i == 0)
+            assert_ok(method->client.trained(h.self, h.c));
     }
     assert_ok(method->client.trained(h.self, h.c));
-    assert_int_equal(h.reply.n_notes, 1);
-    assert_near(h.reply.notes[0].value, 0.25, 0);
+    assert_int_equal(h.reply.n_notes, 2);
+    assert_near(h.reply.notes[0].value, 1, 0);
+    assert_near(h.reply.notes[1].value, 0.25, 0);
     eg_bundle_free(down);
     hand_client_close(&h);
 }
@@ -339,6 +398,9 @@ int main(void)
         cmocka_unit_test(test_other_gradients_are_left_alone),
         cmocka_unit_test(test_refinements_are_as_defined),
         cmocka_unit_test(test_opposite_gradients_leave_no_noise),
+        cmocka_unit_test(test_what_little_is_left_keeps_its_direction),
+        cmocka_unit_test(test_sums_alone_do_where_clients_weigh_alike),
+        cmocka_unit_test(test_what_is_summed_is_declared),
         cmocka_unit_test(test_the_rate_is_the_share_of_projected_gradients),
         cmocka_unit_test(test_the_share_of_refined_gradients_is_noted),
         cmocka_unit_test(test_the_reference_is_refreshed_every_so_many_rounds),

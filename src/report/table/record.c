@@ -1,8 +1,10 @@
-/* record.c - the table of all papers: what runs have come to, beside published figures.
+/* record.c - the tables of all papers: how many cells come out, and what runs have come to,
+ * beside published figures.
  * SPDX-License-Identifier: Apache-2.0
  *
  * measured.yml lists the cells, each with the run and the value that it is of, and what came
- * out. Finished runs that are at hand count in its place.
+ * out. Finished runs that are at hand count in its place. A list of cells with `size: paper` is
+ * of runs as large as the paper's.
  */
 #include "report/runs/group.h"
 
@@ -17,12 +19,24 @@
 
 #define RECORD_FILE "measured.yml"
 
+enum { RECORD_MOST_SYSTEMS = 64 };
+
+/* Cells of one paper: those of smaller runs, and of runs as large as its own. */
+typedef struct record_count {
+    const char *system;
+    struct {
+        size_t cells, judged, within; /* judged: the paper gives a deviation */
+    } of[2];
+} record_count;
+
 typedef struct record {
     const char *folder; /* of the experiment files */
     eg_yaml *y;
     eg_groups *runs;          /* those at hand; NULL: none */
     eg_experiment_file *file; /* of the cells that are being printed */
     FILE *f;
+    size_t n_counts;
+    record_count count[RECORD_MOST_SYSTEMS];
 } record;
 
 static eg_status record_text(const record *r, const eg_yaml_node *of, const char *key,
@@ -114,8 +128,14 @@ static void record_show(char out[80], double mean, double sd)
                    (eg_spread){mean, sd >= 0 ? sd : NAN, sd >= 0 ? 2 : 1});
 }
 
-static eg_status record_cell(const record *r, const char *system, const char *table,
-                             const eg_yaml_node *cell)
+/* A list of cells: of which paper and table, whether of runs of its size. */
+typedef struct record_of {
+    const char *system, *table;
+    bool full;
+    record_count *count;
+} record_of;
+
+static eg_status record_cell(const record *r, const record_of *of, const eg_yaml_node *cell)
 {
     const char *name, *run, *why = "";
     char published[80], mine[80];
@@ -132,27 +152,55 @@ static eg_status record_cell(const record *r, const char *system, const char *ta
     record_show(published, p.mean, p.sd);
     record_show(mine, ours.mean, ours.sd);
     double difference = 100 * (ours.mean - p.mean);
-    const char *within = !(p.sd > 0)                            ? "–"
-                         : fabs(ours.mean - p.mean) <= 2 * p.sd ? "yes"
-                                                                : "no";
-    fprintf(r->f, "| %s | %s | %s | %s | %s | %zu | %+.1f | %s | %s |\n", system, table, name,
-            published, mine, ours.n, round(difference * 10) / 10 + 0.0, within, why);
+    bool judged = p.sd > 0, within = judged && fabs(ours.mean - p.mean) <= 2 * p.sd;
+    of->count->of[of->full].cells++;
+    of->count->of[of->full].judged += judged;
+    of->count->of[of->full].within += within;
+    fprintf(r->f, "| %s | %s | %s | %s | %s | %zu | %+.1f | %s | %s |\n", of->system, of->table,
+            name, published, mine, ours.n, round(difference * 10) / 10 + 0.0,
+            within   ? "yes"
+            : judged ? "no"
+                     : "–",
+            why);
+    return EG_OK;
+}
+
+/* What is counted of a paper. */
+static eg_status record_counted(record *r, const eg_yaml_node *of, record_of *out)
+{
+    size_t i = 0;
+    const char *size = "";
+    EG_TRY(record_text(r, of, "system", &out->system));
+    EG_TRY(record_text(r, of, "table", &out->table));
+    if (eg_yaml_get(of, "size"))
+        EG_TRY(record_text(r, of, "size", &size));
+    out->full = strcmp(size, "paper") == 0;
+    if (*size && !out->full)
+        return eg_yaml_fail(r->y, eg_yaml_get(of, "size"), EG_EFORMAT,
+                            "size is 'paper' or is not there, not '%s'", size);
+    while (i < r->n_counts && strcmp(r->count[i].system, out->system) != 0)
+        i++;
+    if (i == RECORD_MOST_SYSTEMS)
+        return eg_yaml_fail(r->y, of, EG_EFORMAT, "more than %d papers", RECORD_MOST_SYSTEMS);
+    out->count = &r->count[i];
+    if (i == r->n_counts)
+        r->count[r->n_counts++].system = out->system;
     return EG_OK;
 }
 
 static eg_status record_table(record *r, const eg_yaml_node *of)
 {
-    const char *system, *table, *file;
+    const char *file;
     char path[EG_RUN_PATH];
-    EG_TRY(record_text(r, of, "system", &system));
-    EG_TRY(record_text(r, of, "table", &table));
+    record_of list = {0};
+    EG_TRY(record_counted(r, of, &list));
     EG_TRY(record_text(r, of, "file", &file));
     EG_TRY(eg_run_file(r->folder, file, path));
     EG_TRY(eg_experiment_file_open(path, &r->file));
     const eg_yaml_node *cells = eg_yaml_get(of, "cells");
     eg_status s = cells ? EG_OK : eg_yaml_fail(r->y, of, EG_EFORMAT, "'cells' is missing");
     for (const eg_yaml_node *c = cells ? cells->child : NULL; c && s == EG_OK; c = c->next)
-        s = record_cell(r, system, table, c);
+        s = record_cell(r, &list, c);
     eg_experiment_file_free(r->file);
     return s;
 }
@@ -169,6 +217,27 @@ static eg_status record_print(record *r)
     for (const eg_yaml_node *of = root->child; of; of = of->next)
         EG_TRY(record_table(r, of));
     return EG_OK;
+}
+
+/* The counts, and behind them the cells. The caller frees *out. */
+static eg_status record_join(const record *r, const char *cells, char **out)
+{
+    size_t n;
+    FILE *f = open_memstream(out, &n);
+    if (!f)
+        return eg_fail(EG_ENOMEM, "the table is larger than memory");
+    fputs("| paper | cells at the paper's size | with a deviation | of these within two | "
+          "smaller "
+          "| with a deviation | of these within two |\n|---|---|---|---|---|---|---|\n",
+          f);
+    for (size_t i = 0; i < r->n_counts; i++) {
+        const record_count *c = &r->count[i];
+        fprintf(f, "| %s | %zu | %zu | %zu | %zu | %zu | %zu |\n", c->system, c->of[1].cells,
+                c->of[1].judged, c->of[1].within, c->of[0].cells, c->of[0].judged,
+                c->of[0].within);
+    }
+    fprintf(f, "\n%s", cells);
+    return fclose(f) == 0 ? EG_OK : eg_fail(EG_ENOMEM, "the table is larger than memory");
 }
 
 /* The finished runs at hand that are as large as their experiment; none is fine. */
@@ -194,23 +263,26 @@ static eg_status record_runs(record *r, const char *path)
 eg_status eg_compare_all(const char *folder, const char *runs, char **out)
 {
     record r = {.folder = folder};
-    char path[EG_RUN_PATH];
+    char path[EG_RUN_PATH], *cells = NULL;
     size_t n;
     *out = NULL;
     EG_TRY(eg_run_file(folder, RECORD_FILE, path));
     EG_TRY(eg_yaml_load(path, &r.y));
     eg_status s = record_runs(&r, runs);
-    r.f = s == EG_OK ? open_memstream(out, &n) : NULL;
+    r.f = s == EG_OK ? open_memstream(&cells, &n) : NULL;
     if (s == EG_OK && !r.f)
         s = eg_fail(EG_ENOMEM, "the table is larger than memory");
     if (s == EG_OK)
         s = record_print(&r);
     if (r.f && fclose(r.f) != 0 && s == EG_OK)
         s = eg_fail(EG_ENOMEM, "the table is larger than memory");
+    if (s == EG_OK)
+        s = record_join(&r, cells, out);
     if (s != EG_OK) {
         free(*out);
         *out = NULL;
     }
+    free(cells);
     eg_groups_free(r.runs);
     eg_yaml_free(r.y);
     return s;
