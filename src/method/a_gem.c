@@ -29,18 +29,19 @@ static eg_status a_gem_setup(const void *options, const eg_setting *in, eg_wishe
     return EG_OK;
 }
 
+enum { A_GEM_ROWS }; /* its draw */
+
 static eg_status a_gem_grad(void *self, eg_client *c)
 {
     const a_gem *a = self;
     const float *r; /* [n_params]; NULL while the memory is empty */
     size_t n = c->n_params;
-    EG_TRY(eg_client_replay_gradient(c, a->samples, 0, &r));
-    double g_r = r ? eg_dot(c->grad, r, n) : 0;
-    if (g_r >= 0)
+    EG_TRY(eg_client_replay_gradient(c, a->samples, A_GEM_ROWS, &r));
+    if (!r)
         return EG_OK;
-    double r_r = eg_dot(r, r, n);
-    if (r_r > 0)
-        eg_project_off(c->grad, r, n, g_r, r_r);
+    double g_r = eg_dot(c->grad, r, n);
+    if (g_r < 0)
+        eg_project_off(c->grad, r, n, g_r, eg_dot(r, r, n));
     return EG_OK;
 }
 
