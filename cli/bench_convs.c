@@ -23,6 +23,14 @@ static const struct {
     {128, 16, 256, {.kernel = 4, .stride = 2, .padding = 1}},
     {256, 8, 512, {.kernel = 4, .stride = 2, .padding = 1}},
     {1, 32, 64, {.kernel = 3, .stride = 1, .padding = 1}},
+    {16, 32, 32, {.kernel = 3, .stride = 2, .padding = 1}},
+    {32, 16, 64, {.kernel = 3, .stride = 2, .padding = 1}},
+    {64, 32, 128, {.kernel = 3, .stride = 2, .padding = 1}},
+    {128, 16, 256, {.kernel = 3, .stride = 2, .padding = 1}},
+    {256, 8, 512, {.kernel = 3, .stride = 2, .padding = 1}},
+    {16, 32, 32, {.kernel = 1, .stride = 2}},
+    {64, 32, 128, {.kernel = 1, .stride = 2}},
+    {256, 8, 512, {.kernel = 1, .stride = 2}},
 };
 
 enum { CONVS = sizeof convs_table / sizeof *convs_table, PASSES = 3 };

@@ -52,8 +52,8 @@ eg_status eg_unfolded_sample_norms(eg_plan *p, const eg_node *y, const eg_conv *
  * the padding. */
 void eg_conv_unfold(const eg_conv *c, const float *x, float *u);
 
-/* True when Winograd's F(4x4, 3x3) or F(4x4, 5x5) can compute it; eg_winograd_conv takes
- * nothing else. */
+/* True when Winograd's F(4x4, 3x3) or F(4x4, 5x5), or of stride 2 F(4x4, 2x2), can compute it;
+ * eg_winograd_conv takes nothing else. */
 bool eg_winograd_can(const eg_kernels *k, const eg_conv *c);
 eg_status eg_winograd_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg_conv *c,
                            const eg_conv_nodes *nodes);

@@ -28,7 +28,8 @@ static eg_status few_run_back_data(const eg_step *s)
     const eg_conv *c = s->args;
     int64_t area = c->oh * c->ow;
     float *u = s->out[1]->data, *m = s->out[2]->data;
-    eg_panel_product d = {.points = 1, .n = area, .ic = c->oc, .oc = few_columns(s->k, c)};
+    eg_panel_product d = {
+        .points = 1, .n = area, .ic = c->oc, .oc = few_columns(s->k, c), .rows = c->oc};
     s->k->few_filter(u, s->in[1]->data, c);
     for (int64_t i = 0; i < c->n; i++) {
         s->k->panel_product(m, s->in[0]->data + i * c->oc * area, u, &d);
@@ -44,7 +45,8 @@ static eg_status few_run_back_weights(const eg_step *s)
     const eg_conv *c = s->args;
     int64_t area = c->oh * c->ow;
     float *v = s->out[1]->data, *dm = s->out[2]->data, *du = s->out[3]->data;
-    eg_panel_product d = {.points = 1, .n = area, .ic = few_columns(s->k, c), .oc = c->oc};
+    int64_t columns = few_columns(s->k, c);
+    eg_panel_product d = {.points = 1, .n = area, .ic = columns, .oc = c->oc, .rows = columns};
     eg_places all = {.n = 1, .c = c->oc, .h = c->oh, .w = c->ow, .stride = 1};
     all.rows = c->oh, all.cols = c->ow;
     for (int64_t i = 0; i < c->n; i++) {

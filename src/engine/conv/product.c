@@ -80,7 +80,8 @@ static eg_status product_run(const eg_step *s)
         int64_t oc = a->oc - o < PRODUCT_PIECE ? a->oc - o : PRODUCT_PIECE, step = a->ic * oc;
         for (int64_t t = 0; t < a->n_taps; t++) {
             const product_tap *tap = &a->taps[t];
-            eg_panel_product d = {.points = 1, .n = tap->n, .ic = a->ic, .oc = oc};
+            eg_panel_product d = {
+                .points = 1, .n = tap->n, .ic = a->ic, .oc = oc, .rows = a->ic};
             s->k->panel_product_back(du + t * step, v + tap->from * a->ic,
                                      m + tap->from * a->oc + o * tap->n, &d);
         }

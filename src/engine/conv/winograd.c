@@ -1,4 +1,5 @@
-/* winograd.c - convolutions by Winograd's F(4x4, 2x2), F(4x4, 3x3) and F(4x4, 5x5), blocked.
+/* winograd.c - convolutions by Winograd's F(4x4, 3x3), F(4x4, 5x5) and, of stride 2, by F(4x4,
+ * 2x2) and its parts; blocked.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The weights are transformed by a step of their own, once a pass; then stretches of tiles are
@@ -10,6 +11,13 @@
  * A 4x4 window of stride 2 is a 2x2 one of stride 1 on four phases of the input: its places of
  * even and odd rows and columns. Their channels are summed over together; the gradient for the
  * input has four phases of results instead, each a convolution with filters of its own.
+ *
+ * A 3x3 window of stride 2 and padding 1 has a 2x2, a 2x1, a 1x2 and a 1x1 one on the same
+ * phases. One tap is two of which the second is zero: all four share the points and the
+ * transform of results of F(4x4, 2x2), and where a phase has only zeros in a point nothing is
+ * multiplied: 81 products for 16 results, by the definition 144. The phases stand in such an
+ * order that those which meet in a point are neighbours. The gradient for the input has one
+ * transform of its tiles for all four phases.
  */
 #include "engine/conv/conv.h"
 
@@ -31,6 +39,8 @@ typedef struct winograd_args {
     winograd_phase phase[WINOGRAD_PHASES];
     int64_t n_phases;
     bool apart; /* each phase is a convolution of its own; else they are summed over together */
+    bool once;  /* apart: all phases read the same tiles */
+    int64_t pitch; /* points from line to line */
     eg_panel_product product;
     int64_t ic, oc, tiles; /* channels of a phase; tiles in all */
     bool pieces;           /* filters are transformed piece by piece, between the products */
@@ -60,8 +70,8 @@ static void winograd_one_phase(const eg_conv *c, winograd_phase *f)
 {
     int64_t square = c->kh * c->kh;
     f->filters = (eg_winograd_filters){
-        .taps = c->kh, .ic_step = square, .oc_step = c->ic * square, .tap_step = 1};
-    f->filters.line_step = c->kh;
+        .taps = c->kh, .across = c->kh, .ic_step = square, .oc_step = c->ic * square};
+    f->filters.tap_step = 1, f->filters.line_step = c->kh;
     f->in = (eg_winograd_tiles){.row = -c->padding, .col = -c->padding, .stride = 1};
     f->out = (eg_winograd_tiles){.stride = 1};
 }
@@ -77,8 +87,12 @@ static void winograd_strided_phase(const eg_conv *c, int k, bool back, winograd_
         shift[i] = (e[i] + c->padding - a[i]) / 2;
     }
     f->first = a[0] * c->kw + a[1];
-    f->filters = (eg_winograd_filters){
-        .taps = 2, .ic_step = 16, .oc_step = c->ic * 16, .tap_step = 2, .line_step = 8};
+    f->filters = (eg_winograd_filters){.taps = 2,
+                                       .across = 2,
+                                       .ic_step = 16,
+                                       .oc_step = c->ic * 16,
+                                       .tap_step = 2,
+                                       .line_step = 8};
     if (back) {
         f->in = (eg_winograd_tiles){.row = shift[0] - 1, .col = shift[1] - 1, .stride = 1};
         f->out = (eg_winograd_tiles){.row = e[0], .col = e[1], .stride = 2};
@@ -89,6 +103,36 @@ static void winograd_strided_phase(const eg_conv *c, int k, bool back, winograd_
     }
 }
 
+/* Phase k of a 3x3 window of stride 2 and padding 1. Two taps, the first and the third, meet
+ * the odd places of x, from -1 on; the other meets the even ones. The gradient for the odd
+ * places 2 q + 1 comes from results q and q + 1, that for the even ones 2 q from result q. */
+static void winograd_odd_phase(const eg_conv *c, int k, bool back, winograd_phase *f)
+{
+    int64_t taps = k < 2 ? 2 : 1, across = k == 1 || k == 2 ? 2 : 1;
+    f->first = (2 - taps) * c->kw + 2 - across;
+    f->filters = (eg_winograd_filters){.taps = taps,
+                                       .across = across,
+                                       .ic_step = 9,
+                                       .oc_step = c->ic * 9,
+                                       .tap_step = 2,
+                                       .line_step = 6};
+    if (back) {
+        f->in = (eg_winograd_tiles){.taps = 2, .across = 2, .stride = 1};
+        f->out = (eg_winograd_tiles){.row = taps - 1, .col = across - 1, .stride = 2};
+    } else {
+        f->in = (eg_winograd_tiles){.row = 1 - taps, .col = 1 - across, .stride = 2};
+        f->out = (eg_winograd_tiles){.taps = 2, .across = 2, .stride = 1};
+    }
+}
+
+static void winograd_fit(eg_winograd_tiles *t, const winograd_phase *f, int64_t rows,
+                         int64_t cols)
+{
+    t->rows = rows, t->cols = cols;
+    if (!t->taps)
+        t->taps = f->filters.taps, t->across = f->filters.across;
+}
+
 /* Gives both sides of a phase the sizes of their tensors, and the tiles. */
 static void winograd_size(winograd_phase *f, const eg_conv *c, bool back, int64_t rows,
                           int64_t cols)
@@ -96,9 +140,8 @@ static void winograd_size(winograd_phase *f, const eg_conv *c, bool back, int64_
     eg_winograd_tiles *x = back ? &f->out : &f->in, *y = back ? &f->in : &f->out;
     x->c = c->ic, x->h = c->h, x->w = c->w;
     y->c = c->oc, y->h = c->oh, y->w = c->ow;
-    x->rows = y->rows = rows;
-    x->cols = y->cols = cols;
-    x->taps = y->taps = f->filters.taps;
+    winograd_fit(x, f, rows, cols);
+    winograd_fit(y, f, rows, cols);
 }
 
 /* Turns a filter of the forward pass into that of the gradient for the input. */
@@ -116,6 +159,8 @@ static void winograd_describe_phases(const eg_conv *c, eg_conv_pass pass, winogr
     bool back = pass == EG_CONV_BACK_DATA;
     a->n_phases = c->stride == 1 ? 1 : WINOGRAD_PHASES;
     a->apart = back;
+    a->once = back && c->stride == 2 && c->kh == 3;
+    a->pitch = (c->stride == 2 ? 2 : c->kh) + WINOGRAD_TILE - 1;
     int64_t h = back ? (c->h + c->stride - 1) / c->stride : c->oh;
     int64_t w = back ? (c->w + c->stride - 1) / c->stride : c->ow;
     int64_t rows = (h + WINOGRAD_TILE - 1) / WINOGRAD_TILE;
@@ -125,6 +170,8 @@ static void winograd_describe_phases(const eg_conv *c, eg_conv_pass pass, winogr
         winograd_phase *f = &a->phase[k];
         if (c->stride == 1)
             winograd_one_phase(c, f);
+        else if (c->kh == 3)
+            winograd_odd_phase(c, k, back, f);
         else
             winograd_strided_phase(c, k, back, f);
         if (back && c->stride == 1)
@@ -146,14 +193,14 @@ static void winograd_describe(const eg_kernels *k, const eg_conv *c, eg_conv_pas
     a->ic = back ? c->oc : c->ic, a->oc = back ? c->ic : c->oc;
     a->pieces = many && n == a->tiles;
     int64_t summed = a->apart ? a->ic : a->n_phases * a->ic; /* channels */
-    int64_t window = a->phase[0].filters.taps + WINOGRAD_TILE - 1;
     int64_t in = a->ic < WINOGRAD_PIECE ? a->ic : WINOGRAD_PIECE;
     int64_t ic = a->pieces ? in : summed;
     int64_t oc = a->pieces && a->oc > WINOGRAD_PIECE ? WINOGRAD_PIECE : a->oc;
-    a->product = (eg_panel_product){.points = window * window,
+    a->product = (eg_panel_product){.points = a->pitch * a->pitch,
                                     .n = n,
                                     .ic = ic,
                                     .oc = oc,
+                                    .rows = ic,
                                     .in_step = winograd_step(k, n * summed),
                                     .weight_step = winograd_step(k, ic * oc),
                                     .out_step = winograd_step(k, n * a->oc)};
@@ -185,7 +232,7 @@ static eg_winograd_filters winograd_cut(winograd_args *a, const winograd_phase *
     int64_t ic = a->ic - i < WINOGRAD_PIECE ? a->ic - i : WINOGRAD_PIECE;
     int64_t oc = a->oc - o < WINOGRAD_PIECE ? a->oc - o : WINOGRAD_PIECE;
     eg_winograd_filters piece = f->filters;
-    a->product.ic = piece.ic = piece.rows = ic;
+    a->product.ic = a->product.rows = piece.ic = piece.rows = ic;
     a->product.oc = piece.oc = oc;
     piece.row = 0;
     return piece;
@@ -221,19 +268,84 @@ static void winograd_read(const eg_step *s, const winograd_args *a, int64_t from
                              &a->phase[k].in);
 }
 
+/* Whether a phase has more than zeros in a point. */
+static bool winograd_has(const winograd_args *a, int64_t phase, int64_t point)
+{
+    const eg_winograd_filters *f = &a->phase[phase].filters;
+    return point / a->pitch < f->taps + WINOGRAD_TILE - 1 &&
+           point % a->pitch < f->across + WINOGRAD_TILE - 1;
+}
+
+/* The product of one point, summed over those of the phases [from, to) that have it; false if
+ * none does. */
+static bool winograd_at_point(const winograd_args *a, int64_t from, int64_t to, int64_t point,
+                              eg_panel_product *d)
+{
+    int64_t first = from, last = to;
+    while (first < to && !winograd_has(a, first, point))
+        first++;
+    while (last > first && !winograd_has(a, last - 1, point))
+        last--;
+    *d = a->product;
+    d->points = 1;
+    d->row = (first - from) * a->ic;
+    d->ic = (last - first) * a->ic;
+    return last > first;
+}
+
+/* The matrices of the points: of the input's tiles, of the results', of the weights. */
+typedef struct winograd_matrices {
+    float *v, *m, *u;
+} winograd_matrices;
+
+/* m = v u in every point that one of the phases has; back: u = v^T m. */
+static void winograd_multiply_points(const eg_step *s, const winograd_args *a, int64_t from,
+                                     int64_t to, const winograd_matrices *x, bool back)
+{
+    for (int64_t p = 0; p < a->product.points; p++) {
+        eg_panel_product d;
+        if (!winograd_at_point(a, from, to, p, &d))
+            continue;
+        const float *v = x->v + p * d.in_step + d.row * d.n;
+        float *m = x->m + p * d.out_step, *u = x->u + p * d.weight_step;
+        if (back)
+            s->k->panel_product_back(u, v, m, &d);
+        else
+            s->k->panel_product(m, v, u, &d);
+    }
+}
+
+/* The same for a piece of one phase, which has the rows of the weights to itself; the first of
+ * what is summed over in a point does not add. */
+static void winograd_multiply_piece(const eg_step *s, const winograd_args *a, int64_t from,
+                                    int64_t phase, const winograd_matrices *x, bool first)
+{
+    for (int64_t p = 0; p < a->product.points; p++) {
+        eg_panel_product d = a->product;
+        if (!winograd_has(a, phase, p))
+            continue;
+        d.points = 1;
+        d.add = !first;
+        for (int64_t k = from; k < phase; k++)
+            d.add |= winograd_has(a, k, p);
+        s->k->panel_product(x->m + p * d.out_step, x->v + p * d.in_step,
+                            x->u + p * d.weight_step, &d);
+    }
+}
+
 /* m = v w of the phases [from, to), the filters transformed into u piece by piece. */
 static void winograd_multiply(const eg_step *s, winograd_args *a, int64_t from, int64_t to,
-                              float *m, const float *v, float *u)
+                              float *m, float *v, float *u)
 {
     for (int64_t o = 0; o < a->oc; o += WINOGRAD_PIECE)
         for (int64_t k = from; k < to; k++)
             for (int64_t i = 0; i < a->ic; i += WINOGRAD_PIECE) {
                 const winograd_phase *f = &a->phase[k];
                 eg_winograd_filters piece = winograd_cut(a, f, i, o);
-                a->product.add = i > 0 || k > from;
+                winograd_matrices x = {v + ((k - from) * a->ic + i) * a->tiles,
+                                       m + o * a->tiles, u};
                 s->k->winograd_filter(u, s->in[1]->data + winograd_weights_at(f, i, o), &piece);
-                s->k->panel_product(m + o * a->tiles, v + ((k - from) * a->ic + i) * a->tiles,
-                                    u, &a->product);
+                winograd_multiply_piece(s, a, from, k, &x, i == 0);
             }
 }
 
@@ -248,28 +360,43 @@ static eg_status winograd_run_forward(const eg_step *s)
     for (int64_t i = 0; i < a.tiles; i += a.product.n) {
         winograd_move(&a, i);
         for (int64_t k = 0; k < a.n_phases; k += together) {
-            winograd_read(s, &a, k, k + together, v);
+            if (k == 0 || !a.once)
+                winograd_read(s, &a, k, k + together, v);
             if (a.pieces)
                 winograd_multiply(s, &a, k, k + together, m, v, s->out[3]->data);
             else
-                s->k->panel_product(m, v, s->in[1]->data + k * winograd_set(&a), &a.product);
+                winograd_multiply_points(
+                    s, &a, k, k + together,
+                    &(winograd_matrices){v, m, s->in[1]->data + k * winograd_set(&a)}, false);
             s->k->winograd_output(s->out[0]->data, m, bias, a.relu, &a.phase[k].out);
         }
     }
     return EG_OK;
 }
 
+/* u = v^T m for a piece of one phase. */
+static void winograd_multiply_piece_back(const eg_step *s, const winograd_args *a,
+                                         int64_t phase, const winograd_matrices *x)
+{
+    eg_panel_product d = a->product;
+    d.points = 1;
+    for (int64_t p = 0; p < a->product.points; p++)
+        if (winograd_has(a, phase, p))
+            s->k->panel_product_back(x->u + p * d.weight_step, x->v + p * d.in_step,
+                                     x->m + p * d.out_step, &d);
+}
+
 /* dw = v^T dm, by way of du piece by piece. */
-static void winograd_multiply_back(const eg_step *s, winograd_args *a, const float *v,
-                                   const float *dm, float *du)
+static void winograd_multiply_back(const eg_step *s, winograd_args *a, float *v, float *dm,
+                                   float *du)
 {
     for (int64_t o = 0; o < a->oc; o += WINOGRAD_PIECE)
         for (int64_t k = 0; k < a->n_phases; k++)
             for (int64_t i = 0; i < a->ic; i += WINOGRAD_PIECE) {
                 const winograd_phase *f = &a->phase[k];
                 eg_winograd_filters piece = winograd_cut(a, f, i, o);
-                s->k->panel_product_back(du, v + (k * a->ic + i) * a->tiles, dm + o * a->tiles,
-                                         &a->product);
+                winograd_matrices x = {v + (k * a->ic + i) * a->tiles, dm + o * a->tiles, du};
+                winograd_multiply_piece_back(s, a, k, &x);
                 s->k->winograd_filter_back(s->out[0]->data + winograd_weights_at(f, i, o), du,
                                            &piece);
             }
@@ -288,7 +415,8 @@ static eg_status winograd_run_back_weights(const eg_step *s)
         if (a.pieces)
             winograd_multiply_back(s, &a, v, dm, du);
         else
-            s->k->panel_product_back(du, v, dm, &a.product);
+            winograd_multiply_points(s, &a, 0, a.n_phases, &(winograd_matrices){v, dm, du},
+                                     true);
     }
     for (int64_t k = 0; !a.pieces && k < a.n_phases; k++)
         s->k->winograd_filter_back(s->out[0]->data + a.phase[k].first, du, &a.phase[k].filters);
@@ -381,6 +509,7 @@ bool eg_winograd_can(const eg_kernels *k, const eg_conv *c)
     bool one = (c->kh == 3 || c->kh == 5) && c->stride == 1;
     bool two =
         c->kh == 4 && c->stride == 2 && (c->padding > 0 || (c->h % 2 == 0 && c->w % 2 == 0));
-    return (one || two) && c->kw == c->kh && c->padding < c->kh && c->groups == 1 &&
+    bool odd = c->kh == 3 && c->stride == 2 && c->padding == 1;
+    return (one || two || odd) && c->kw == c->kh && c->padding < c->kh && c->groups == 1 &&
            c->ic % k->width == 0 && c->oc % k->width == 0;
 }

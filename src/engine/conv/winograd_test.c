@@ -9,7 +9,7 @@
 #include "engine/graph/dnnl.h"
 
 /* One tile and many, whole and cut, all paddings; the last ones of each size cut filters into
- * pieces. The same for 4x4 windows of stride 2. */
+ * pieces. The same for 4x4 and 3x3 windows of stride 2. */
 static const shape shapes[] = {
     {1, 16, 4, 4, 16, 1, 3, 1},   {1, 16, 3, 3, 32, 1, 3, 1},   {1, 16, 1, 1, 16, 1, 3, 1},
     {2, 32, 7, 7, 48, 1, 3, 1},   {3, 48, 5, 9, 16, 1, 3, 1},   {1, 64, 14, 14, 32, 1, 3, 1},
@@ -23,7 +23,11 @@ static const shape shapes[] = {
     {3, 16, 7, 9, 32, 1, 4, 2},   {1, 16, 4, 4, 16, 1, 4, 2},   {2, 16, 12, 10, 16, 0, 4, 2},
     {2, 48, 9, 6, 16, 2, 4, 2},   {1, 16, 10, 11, 32, 3, 4, 2}, {2, 16, 6, 5, 16, 3, 4, 2},
     {1, 16, 4, 6, 16, 0, 4, 2},   {1, 128, 8, 8, 144, 1, 4, 2}, {2, 144, 7, 8, 128, 2, 4, 2},
-    {3, 16, 40, 38, 16, 1, 4, 2},
+    {3, 16, 40, 38, 16, 1, 4, 2}, {1, 16, 8, 8, 16, 1, 3, 2},   {2, 32, 16, 16, 48, 1, 3, 2},
+    {3, 16, 7, 9, 32, 1, 3, 2},   {1, 16, 2, 3, 80, 1, 3, 2},   {1, 16, 1, 1, 16, 1, 3, 2},
+    {2, 48, 10, 6, 16, 1, 3, 2},  {2, 16, 5, 18, 64, 1, 3, 2},  {1, 64, 14, 14, 32, 1, 3, 2},
+    {1, 128, 8, 8, 144, 1, 3, 2}, {2, 144, 7, 8, 128, 1, 3, 2}, {3, 16, 40, 38, 16, 1, 3, 2},
+    {5, 80, 33, 31, 48, 1, 3, 2},
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
@@ -65,6 +69,8 @@ static void test_two_plans_give_the_same_bits(void **state)
     for (pass = EG_CONV_FORWARD; pass <= EG_CONV_BACK_WEIGHTS; pass++)
         for (int taps = 3; taps <= 5; taps++)
             trial_twice(&(shape){3, 64, 19, 21, 64, 1, taps, taps == 4 ? 2 : 1});
+    for (pass = EG_CONV_FORWARD; pass <= EG_CONV_BACK_WEIGHTS; pass++)
+        trial_twice(&(shape){3, 64, 19, 21, 64, 1, 3, 2});
 }
 
 static void test_onednn_agrees_under_the_same_check(void **state)
@@ -90,6 +96,11 @@ static void test_the_rule_takes_what_pays(void **state)
     assert_true(trial_rule_takes(&(shape){32, 32, 14, 14, 64, 2, 5, 1}));
     assert_true(trial_rule_takes(&(shape){32, 64, 16, 16, 128, 1, 4, 2}));
     assert_true(trial_rule_takes(&(shape){32, 256, 8, 8, 512, 1, 4, 2}));
+    assert_true(trial_rule_takes(&(shape){32, 64, 32, 32, 128, 1, 3, 2}));
+    assert_true(trial_rule_takes(&(shape){10, 256, 8, 8, 512, 1, 3, 2}));
+    assert_false(trial_rule_takes(&(shape){9, 256, 8, 8, 512, 1, 3, 2}));
+    assert_false(trial_rule_takes(&(shape){32, 64, 12, 12, 128, 1, 3, 2}));
+    assert_false(trial_rule_takes(&(shape){32, 64, 33, 33, 128, 0, 3, 2}));
     assert_false(trial_rule_takes(&(shape){32, 64, 16, 16, 128, 1, 4, 1}));
     assert_false(trial_rule_takes(&(shape){32, 64, 1, 1, 64, 1, 3, 1}));
     assert_false(trial_rule_takes(&(shape){32, 3, 32, 32, 64, 1, 3, 1}));

@@ -46,10 +46,10 @@ typedef struct eg_conv_nodes {
  * cols of them an image. Neighbours in a tile are `stride` places apart in the image, and the
  * first tile, or its window, begins at (row, col), which may be before the image. The n tiles
  * from `from` on, counted through all images, are worked on.
- * A transformed tile has (taps + 3)^2 points per channel; point p of every tile goes to matrix
- * p. */
+ * A transformed tile has taps + 3 by across + 3 points per channel; point p of every tile goes
+ * to matrix p. Points of filters of 1 and 2 taps are those of 2 x 2, counted alike. */
 typedef struct eg_winograd_tiles {
-    int64_t taps; /* of a filter in a row or column: 2, 3 or 5 */
+    int64_t taps, across; /* of a filter in a column and in a row: equal, or 1 and 2 */
     int64_t c, h, w, rows, cols;
     int64_t row, col, stride;
     int64_t from, n;
@@ -61,6 +61,7 @@ typedef struct eg_winograd_tiles {
 typedef struct eg_panel_product {
     int64_t points;
     int64_t n, ic, oc;
+    int64_t row, rows; /* the ic rows of the weights begin at `row` of so many */
     int64_t in_step, weight_step, out_step; /* floats from one matrix to the next */
     bool add;                               /* to what stands there */
 } eg_panel_product;
@@ -72,12 +73,13 @@ typedef struct eg_product_shape {
     bool add; /* to what stands in c */
 } eg_product_shape;
 
-/* Filters of taps x taps, 2, 3 or 5, or a piece of them: where they stand in the weights,
+/* Filters of taps x across, 1 or 2 each or 3 x 3 or 5 x 5, or a piece of them: where they stand
+ * in the weights,
  * ic_step floats apart along what is summed over and oc_step along the results; their taps are
  * tap_step apart in a line, and lines line_step. Their ic rows begin at `row` of so many in the
  * matrices. */
 typedef struct eg_winograd_filters {
-    int64_t taps;
+    int64_t taps, across;
     int64_t ic, oc, ic_step, oc_step, tap_step, line_step;
     int64_t row, rows;
     int64_t step; /* floats from one matrix to the next */

@@ -130,7 +130,8 @@ void EG_KERNEL(panel_product)(float *m, const float *v, const float *u,
     for (int64_t k = 0; k < d->points; k++)
         for (int64_t b = 0; b < blocks; b += PANEL) {
             int64_t cols = panel_width(b, blocks);
-            product_piece p = {.b = u + k * d->weight_step + b * EG_V * d->ic,
+            const float *panel = u + k * d->weight_step + b * EG_V * d->rows;
+            product_piece p = {.b = panel + d->row * cols * EG_V,
                                .blocks = d->ic / EG_V,
                                .step = d->n * EG_V,
                                .add = d->add};
@@ -150,13 +151,14 @@ void EG_KERNEL(panel_product_back)(float *du, const float *v, const float *dm,
     for (int64_t k = 0; k < d->points; k++)
         for (int64_t b = 0; b < blocks; b += PANEL) {
             int64_t cols = panel_width(b, blocks);
+            float *panel = du + k * d->weight_step + (b * d->rows + d->row * cols) * EG_V;
             product_piece p = {
                 .b = dm + k * d->out_step + b * EG_V * d->n, .n = d->n, .add = d->add};
             for (int64_t i = 0; i < d->ic; i += EG_V)
                 for (int64_t r = 0, rows; r < EG_V; r += rows) {
                     rows = product_rows(EG_V - r);
                     p.a = v + k * d->in_step + i * d->n + r;
-                    p.c = du + k * d->weight_step + (b * d->ic + (i + r) * cols) * EG_V;
+                    p.c = panel + (i + r) * cols * EG_V;
                     product_back_any(&p, rows, cols);
                 }
         }

@@ -1,10 +1,12 @@
-/* winograd_matrices.h - the matrices of Winograd's F(4, 2), F(4, 3) and F(4, 5), by lines.
+/* winograd_matrices.h - the matrices of Winograd's F(4, 1) to F(4, 3) and F(4, 5), by lines.
  * SPDX-License-Identifier: Apache-2.0
  *
  * y = A^T [(G w) * (B^T x)] gives 4 results of 2, 3 or 5 taps. The points are 0, 1, -1, 2, from
  * 3 taps on -2, for 5 also 1/2 and -1/2, and infinity. Each line below is a row of a matrix;
  * steps are in vectors; `taps` and `order` are constants where a function is called. `to` may
- * not be what is read.
+ * not be what is read. One tap is two of which the second is zero, and so is its number in the
+ * last point, infinity: it has the other four alone, the same as two taps have.
+ * size: every matrix of one algorithm, with its transpose.
  */
 #ifndef EG_WINOGRAD_MATRICES_H
 #define EG_WINOGRAD_MATRICES_H
@@ -15,6 +17,17 @@
 
 enum { TILE = 4, MOST_TAPS = 5, MOST_WINDOW = MOST_TAPS + TILE - 1, MOST_STRIDE = 2 };
 
+/* Points along one side, and from line to line. */
+WINOGRAD_INLINE int winograd_window(int taps)
+{
+    return taps + TILE - 1;
+}
+
+WINOGRAD_INLINE int winograd_pitch(int taps)
+{
+    return winograd_window(taps < 2 ? 2 : taps);
+}
+
 /* Which two of three numbers are added first where it matters: every layout has an order of its
  * own, and results would differ in their last bits with another. */
 typedef enum winograd_order { FIRST_TWO, LAST_TWO } winograd_order;
@@ -24,7 +37,8 @@ WINOGRAD_INLINE eg_vec winograd_add(eg_vec a, eg_vec b, eg_vec c, winograd_order
     return order == FIRST_TWO ? (a + b) + c : a + (b + c);
 }
 
-WINOGRAD_INLINE void winograd_bt2(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step)
+WINOGRAD_INLINE void winograd_bt2(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step,
+                                  int taps)
 {
     eg_vec x1 = x[step], x2 = x[2 * step], x3 = x[3 * step];
     eg_vec a = x3 - x1;
@@ -32,7 +46,8 @@ WINOGRAD_INLINE void winograd_bt2(eg_vec *to, int64_t to_step, const eg_vec *x, 
     to[to_step] = (x3 - x2) - 2 * x1;
     to[2 * to_step] = (x3 - 3 * x2) + 2 * x1;
     to[3 * to_step] = a;
-    to[4 * to_step] = (x[4 * step] - x2) - 2 * a;
+    if (taps == 2)
+        to[4 * to_step] = (x[4 * step] - x2) - 2 * a;
 }
 
 WINOGRAD_INLINE void winograd_bt3(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step)
@@ -69,8 +84,8 @@ WINOGRAD_INLINE void winograd_bt5(eg_vec *to, int64_t to_step, const eg_vec *x, 
 WINOGRAD_INLINE void winograd_bt(eg_vec *to, int64_t to_step, const eg_vec *x, int64_t step,
                                  int taps)
 {
-    if (taps == 2)
-        winograd_bt2(to, to_step, x, step);
+    if (taps <= 2)
+        winograd_bt2(to, to_step, x, step, taps);
     else if (taps == 3)
         winograd_bt3(to, to_step, x, step);
     else
@@ -97,15 +112,19 @@ WINOGRAD_INLINE void winograd_b5(eg_vec *to, int64_t to_step, const eg_vec *m, i
 WINOGRAD_INLINE void winograd_at(eg_vec *to, int64_t to_step, const eg_vec *m, int64_t step,
                                  int taps, winograd_order order)
 {
-    eg_vec m1 = m[step], m2 = m[2 * step], m3 = m[3 * step], m4 = m[4 * step];
-    eg_vec a = m1 + m2, b = m1 - m2, last = m[(taps + 2) * step];
-    if (taps == 2) {
+    eg_vec m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
+    eg_vec m4 = taps > 1 ? m[4 * step] : (eg_vec){0};
+    eg_vec a = m1 + m2, b = m1 - m2;
+    if (taps <= 2) {
         to[0] = m[0] + a + m3;
         to[to_step] = b + 2 * m3;
         to[2 * to_step] = a + 4 * m3;
-        to[3 * to_step] = (b + last) + 8 * m3;
+        if (taps == 2)
+            b = b + m4;
+        to[3 * to_step] = b + 8 * m3;
         return;
     }
+    eg_vec last = m[(taps + 2) * step];
     eg_vec c = m3 + m4, d = m3 - m4;
     if (taps == 3) {
         to[0] = m[0] + a + c;
@@ -140,6 +159,14 @@ WINOGRAD_INLINE void winograd_a(eg_vec *to, int64_t to_step, const eg_vec *y, in
     eg_vec e = y0 + 0.25f * y2, f = y1 + 0.25f * y3;
     to[5 * to_step] = e + 0.5f * f;
     to[6 * to_step] = e - 0.5f * f;
+}
+
+WINOGRAD_INLINE void winograd_g1(eg_vec *to, int64_t to_step, const eg_vec *w)
+{
+    to[0] = w[0] * 0.5f;
+    to[to_step] = w[0] * -0.5f;
+    to[2 * to_step] = w[0] * (-1.0f / 6);
+    to[3 * to_step] = w[0] * (1.0f / 6);
 }
 
 WINOGRAD_INLINE void winograd_g2(eg_vec *to, int64_t to_step, const eg_vec *w, int64_t step)
@@ -185,7 +212,9 @@ WINOGRAD_INLINE void winograd_g5(eg_vec *to, int64_t to_step, const eg_vec *w, i
 WINOGRAD_INLINE void winograd_g(eg_vec *to, int64_t to_step, const eg_vec *w, int64_t step,
                                 int taps)
 {
-    if (taps == 2)
+    if (taps == 1)
+        winograd_g1(to, to_step, w);
+    else if (taps == 2)
         winograd_g2(to, to_step, w, step);
     else if (taps == 3)
         winograd_g3(to, to_step, w, step);
@@ -193,11 +222,13 @@ WINOGRAD_INLINE void winograd_g(eg_vec *to, int64_t to_step, const eg_vec *w, in
         winograd_g5(to, to_step, w, step);
 }
 
-WINOGRAD_INLINE void winograd_gt2(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step)
+WINOGRAD_INLINE void winograd_gt2(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step,
+                                  int taps)
 {
     eg_vec u1 = u[step], u2 = u[2 * step], u3 = u[3 * step];
     to[0] = (u[0] - u1) * 0.5f + (u3 - u2) * (1.0f / 6);
-    to[to_step] = (u[4 * step] - u1 * 0.5f) + (u2 + 2 * u3) * (1.0f / 6);
+    if (taps == 2)
+        to[to_step] = (u[4 * step] - u1 * 0.5f) + (u2 + 2 * u3) * (1.0f / 6);
 }
 
 WINOGRAD_INLINE void winograd_gt3(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step)
@@ -228,8 +259,8 @@ WINOGRAD_INLINE void winograd_gt5(eg_vec *to, int64_t to_step, const eg_vec *u, 
 WINOGRAD_INLINE void winograd_gt(eg_vec *to, int64_t to_step, const eg_vec *u, int64_t step,
                                  int taps, winograd_order order)
 {
-    if (taps == 2)
-        winograd_gt2(to, to_step, u, step);
+    if (taps <= 2)
+        winograd_gt2(to, to_step, u, step, taps);
     else if (taps == 3)
         winograd_gt3(to, to_step, u, step);
     else

@@ -4,8 +4,8 @@
  * y = A^T [(G w G^T) * (B^T x B)] A on tiles of 4 x 4 results, which read windows of 5 x 5, 6
  * x 6 or 8 x 8 places (Lavin and Gray, 2016, arXiv:1509.09308). The gradient for w is G^T [(A
  * dy A^T)
- * * (B^T x B)] G. All lanes are channels. `taps` is a constant where a function is called, so
- * that each size is compiled apart.
+ * * (B^T x B)] G. All lanes are channels. `taps` and `across` are constants where a function is
+ * called, so that each size is compiled apart.
  */
 #include "engine/simd/panel.h"
 #include "engine/simd/winograd_matrices.h"
@@ -51,12 +51,13 @@ typedef struct winograd_square {
 static const eg_vec winograd_zeros[MOST_STRIDE * MOST_WINDOW];
 
 WINOGRAD_INLINE winograd_square winograd_find(const eg_vec *image, int64_t row, int64_t col,
-                                              const eg_winograd_tiles *t, int size, int stride)
+                                              const eg_winograd_tiles *t, int rows, int cols,
+                                              int stride)
 {
     int64_t right = (t->w - col + stride - 1) / stride;
     winograd_square q = {.left = col < 0 ? (stride - 1 - col) / stride : 0,
-                         .right = right < size ? right : size};
-    for (int64_t i = 0; i < size; i++) {
+                         .right = right < cols ? right : cols};
+    for (int64_t i = 0; i < rows; i++) {
         int64_t at = row + i * stride;
         q.row[i] = at >= 0 && at < t->h ? image + at * t->w + col : winograd_zeros;
     }
@@ -81,23 +82,23 @@ static bool winograd_within(int64_t row, int64_t col, int64_t stride,
 
 /* B^T x B of one window, to the matrices. */
 WINOGRAD_INLINE void winograd_input_tile(eg_vec *v, int64_t step, const winograd_square *x,
-                                         int taps, int stride)
+                                         int taps, int across, int stride)
 {
-    const int window = taps + TILE - 1;
+    const int rows = winograd_window(taps), cols = winograd_window(across);
     _Alignas(64) eg_vec half[MOST_WINDOW * MOST_WINDOW];
-    for (int j = 0; j < window; j++) {
+    for (int j = 0; j < cols; j++) {
         eg_vec column[MOST_WINDOW];
-        winograd_column(column, x, j, window, stride);
-        winograd_bt(half + j, window, column, 1, taps);
+        winograd_column(column, x, j, rows, stride);
+        winograd_bt(half + j, cols, column, 1, taps);
     }
-    for (int i = 0; i < window; i++)
-        winograd_bt(v + i * window * step, step, half + i * window, 1, taps);
+    for (int i = 0; i < rows; i++)
+        winograd_bt(v + i * winograd_pitch(across) * step, step, half + i * cols, 1, across);
 }
 
 WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_winograd_tiles *t,
-                                        int taps, int stride)
+                                        int taps, int across, int stride)
 {
-    const int window = taps + TILE - 1;
+    const int rows = winograd_window(taps), cols = winograd_window(across);
     int64_t blocks = t->c / EG_V;
     for (int64_t b = 0; b < blocks; b++) {
         winograd_place p = winograd_first(t);
@@ -105,9 +106,9 @@ WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_winog
             const eg_vec *image = (const eg_vec *)x + (p.image * blocks + b) * t->h * t->w;
             int64_t row = p.row * TILE * stride + t->row, left = p.col * TILE * stride;
             eg_vec *to = (eg_vec *)v + b * t->n + i;
-            winograd_call(image + (row + window * stride) * t->w + left, t->w);
-            winograd_square q = winograd_find(image, row, left + t->col, t, window, stride);
-            winograd_input_tile(to, t->step / EG_V, &q, taps, stride);
+            winograd_call(image + (row + rows * stride) * t->w + left, t->w);
+            winograd_square q = winograd_find(image, row, left + t->col, t, rows, cols, stride);
+            winograd_input_tile(to, t->step / EG_V, &q, taps, across, stride);
         }
     }
 }
@@ -115,13 +116,19 @@ WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_winog
 void EG_KERNEL(winograd_input)(float *v, const float *x, const eg_winograd_tiles *t)
 {
     if (t->taps == 3)
-        winograd_input_all(v, x, t, 3, 1);
+        winograd_input_all(v, x, t, 3, 3, 1);
     else if (t->taps == 5)
-        winograd_input_all(v, x, t, 5, 1);
+        winograd_input_all(v, x, t, 5, 5, 1);
     else if (t->stride == 1)
-        winograd_input_all(v, x, t, 2, 1);
+        winograd_input_all(v, x, t, 2, 2, 1);
+    else if (t->taps == 2 && t->across == 2)
+        winograd_input_all(v, x, t, 2, 2, 2);
+    else if (t->taps == 2)
+        winograd_input_all(v, x, t, 2, 1, 2);
+    else if (t->across == 2)
+        winograd_input_all(v, x, t, 1, 2, 2);
     else
-        winograd_input_all(v, x, t, 2, 2);
+        winograd_input_all(v, x, t, 1, 1, 2);
 }
 
 /* A dy A^T of one tile, to the matrices. */
@@ -151,7 +158,7 @@ WINOGRAD_INLINE void winograd_back_all(float *dm, const float *dy, const eg_wino
             int64_t row = p.row * TILE, col = p.col * TILE;
             eg_vec *to = (eg_vec *)dm + column.at + i * column.step;
             winograd_call(image + (row + TILE) * t->w + col, t->w);
-            winograd_square q = winograd_find(image, row, col, t, TILE, 1);
+            winograd_square q = winograd_find(image, row, col, t, TILE, TILE, 1);
             winograd_back_tile(to, t->step / EG_V, &q, taps);
         }
     }
@@ -176,15 +183,15 @@ typedef struct winograd_finish {
 /* A^T m A of one tile, + bias, through the relu; places of y are `stride` apart. */
 WINOGRAD_INLINE void winograd_output_tile(eg_vec *y, int64_t pitch, const eg_vec *m,
                                           int64_t step, const winograd_finish *f, int taps,
-                                          int stride)
+                                          int across, int stride)
 {
-    const int window = taps + TILE - 1;
+    const int cols = winograd_window(across), pitch_m = winograd_pitch(across);
     _Alignas(64) eg_vec half[TILE * MOST_WINDOW];
-    for (int j = 0; j < window; j++)
-        winograd_at(half + j, window, m + j * step, window * step, taps, LAST_TWO);
+    for (int j = 0; j < cols; j++)
+        winograd_at(half + j, cols, m + j * step, pitch_m * step, taps, LAST_TWO);
     for (int i = 0; i < TILE; i++) {
         eg_vec line[TILE];
-        winograd_at(line, 1, half + i * window, 1, taps, LAST_TWO);
+        winograd_at(line, 1, half + i * cols, 1, across, LAST_TWO);
         for (int j = 0; j < TILE; j++) {
             eg_vec sum = line[j] + f->bias;
             y[i * pitch * stride + j * stride] = f->relu ? eg_where_positive(sum, sum) : sum;
@@ -204,7 +211,7 @@ static void winograd_paste(eg_vec *image, const eg_vec *tile, int64_t row, int64
 /* One block of channels, whose column of m is given. */
 WINOGRAD_INLINE void winograd_output_block(float *y, const eg_vec *m, int64_t b,
                                            const winograd_finish *f, const eg_winograd_tiles *t,
-                                           int taps, int stride)
+                                           int taps, int across, int stride)
 {
     int64_t blocks = t->c / EG_V, step = t->step / EG_V;
     int64_t next = panel_find(b, blocks, t->n).step;
@@ -214,10 +221,11 @@ WINOGRAD_INLINE void winograd_output_block(float *y, const eg_vec *m, int64_t b,
         int64_t row = p.row * TILE * stride + t->row, col = p.col * TILE * stride + t->col;
         winograd_call(image + (row + TILE * stride) * t->w + col, t->w);
         if (winograd_within(row, col, stride, t)) {
-            winograd_output_tile(image + row * t->w + col, t->w, m, step, f, taps, stride);
+            winograd_output_tile(image + row * t->w + col, t->w, m, step, f, taps, across,
+                                 stride);
         } else {
             _Alignas(64) eg_vec tile[TILE * TILE];
-            winograd_output_tile(tile, TILE, m, step, f, taps, 1);
+            winograd_output_tile(tile, TILE, m, step, f, taps, across, 1);
             winograd_paste(image, tile, row, col, t);
         }
     }
@@ -233,12 +241,18 @@ void EG_KERNEL(winograd_output)(float *y, const float *m, const float *bias, boo
         if (bias)
             f.bias = *(const eg_vec *)(bias + b * EG_V);
         if (t->taps == 3)
-            winograd_output_block(y, column, b, &f, t, 3, 1);
+            winograd_output_block(y, column, b, &f, t, 3, 3, 1);
         else if (t->taps == 5)
-            winograd_output_block(y, column, b, &f, t, 5, 1);
+            winograd_output_block(y, column, b, &f, t, 5, 5, 1);
         else if (t->stride == 1)
-            winograd_output_block(y, column, b, &f, t, 2, 1);
+            winograd_output_block(y, column, b, &f, t, 2, 2, 1);
+        else if (t->taps == 2 && t->across == 2)
+            winograd_output_block(y, column, b, &f, t, 2, 2, 2);
+        else if (t->taps == 2)
+            winograd_output_block(y, column, b, &f, t, 2, 1, 2);
+        else if (t->across == 2)
+            winograd_output_block(y, column, b, &f, t, 1, 2, 2);
         else
-            winograd_output_block(y, column, b, &f, t, 2, 2);
+            winograd_output_block(y, column, b, &f, t, 1, 1, 2);
     }
 }
