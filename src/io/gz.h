@@ -17,6 +17,10 @@ eg_status eg_gz_peek(const char *path, size_t n, void *head, size_t *got);
  * or a damaged or cut gzip. */
 eg_status eg_gz_load(const char *path, size_t max, uint8_t **out, size_t *n);
 
+/* The same without the first `head` bytes, at most 64, which max counts too. */
+eg_status eg_gz_load_behind(const char *path, size_t head, size_t max, uint8_t **out,
+                            size_t *n);
+
 /* Unpacks a raw deflate stream of n bytes that must give exactly n_out bytes. */
 eg_status eg_gz_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t n_out);
 

@@ -29,6 +29,12 @@ static void test_plain_and_gzip_read_alike(void **state)
         assert_int_equal(n, N);
         assert_memory_equal(out, bytes, N);
         free(out);
+        assert_ok(eg_gz_load_behind(at(names[k]), 16, N, &out, &n));
+        assert_int_equal(n, N - 16);
+        assert_memory_equal(out, bytes + 16, N - 16);
+        free(out);
+        assert_fails(eg_gz_load_behind(at(names[k]), 15, N - 1, &out, &n), EG_EFORMAT,
+                     "more than the expected 199999 bytes");
         uint8_t head[16];
         assert_ok(eg_gz_peek(at(names[k]), 16, head, &n));
         assert_int_equal(n, 16);

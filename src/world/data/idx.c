@@ -62,15 +62,13 @@ eg_status eg_idx_read(const char *path, int n_dims, eg_idx *out, uint8_t **bytes
     if (out->n_dims != n_dims)
         return eg_fail(EG_EFORMAT, "%s: %d dimensions where %d are expected", path, out->n_dims,
                        n_dims);
-    EG_TRY(eg_gz_load(path, out->size, bytes, &n));
-    eg_status s = idx_fits(path, out, n);
+    EG_TRY(eg_gz_load_behind(path, out->head, out->size, bytes, &n));
+    eg_status s = idx_fits(path, out, n + out->head);
     if (s != EG_OK) {
         free(*bytes);
         *bytes = NULL;
-        return s;
     }
-    memmove(*bytes, *bytes + out->head, n - out->head);
-    return EG_OK;
+    return s;
 }
 
 static eg_status idx_labels(const char *path, const uint8_t *raw, int32_t first, eg_table *t)
