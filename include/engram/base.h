@@ -57,6 +57,12 @@ eg_status eg_alloc(size_t n, size_t size, void *out);
 /* Seconds on a clock that only goes forward: for measuring time, never for a result. */
 double eg_seconds(void);
 
+/* Has this thread compute with so many threads, 1 to 64, itself among them, until it is told
+ * otherwise, or says eg_threads_end. No result depends on it. */
+eg_status eg_threads_begin(int n);
+void eg_threads_end(void);
+int eg_threads(void); /* how many there are for this thread, at least 1 */
+
 /* This library's version, "0.2.0"; and the commit it was built from, "1a2b3c4", "1a2b3c4-dirty"
  * if its sources had changes that were not committed, "" if that is not known. */
 const char *eg_version(void);

@@ -23,6 +23,7 @@ typedef struct eg_optim {
     /* Step t (1, 2, ...) of w [n] along gradient g [n]. */
     void (*step)(const void *self, float *w, float *const *slots, const float *g, size_t n,
                  int64_t t);
+    bool apart; /* each weight moves by itself: threads may share a step */
 } eg_optim;
 
 extern const eg_optim *const eg_optims[]; /* NULL at the end */

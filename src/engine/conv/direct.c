@@ -16,11 +16,23 @@ typedef struct direct_args {
     bool relu;
 } direct_args;
 
-static eg_status direct_run_forward(const eg_step *s)
+/* This part's channels of results: the convolution without the others. */
+static eg_range direct_part(const eg_team_part *part, eg_conv *c)
+{
+    eg_range r =
+        eg_team_range(part, c->oc, c->oc % 5 ? 4 : 5); /* what the kernels have at once */
+    c->oc = r.to - r.from;
+    return r;
+}
+
+static eg_status direct_share_forward(const eg_step *s, const eg_team_part *part)
 {
     const direct_args *a = s->args;
-    s->k->conv_forward(s->out[0]->data, s->in[0]->data, s->in[1]->data,
-                       s->n_in > 2 ? s->in[2]->data : NULL, a->relu, &a->c);
+    eg_conv c = a->c;
+    eg_range r = direct_part(part, &c);
+    s->k->conv_forward(s->out[0]->data + r.from * c.oh * c.ow * c.lanes, s->in[0]->data,
+                       s->in[1]->data + r.from * c.ic * c.kh * c.kw,
+                       s->n_in > 2 ? s->in[2]->data + r.from : NULL, a->relu, &c);
     return EG_OK;
 }
 
@@ -73,10 +85,13 @@ static eg_value *direct_emit_spread(eg_plan *p, const eg_node *node, eg_value *v
     return out;
 }
 
-static eg_status direct_run_back_weights(const eg_step *s)
+static eg_status direct_share_back_weights(const eg_step *s, const eg_team_part *part)
 {
     const direct_args *a = s->args;
-    s->k->conv_back_weights(s->out[0]->data, s->in[0]->data, s->in[1]->data, &a->c);
+    eg_conv c = a->c;
+    eg_range r = direct_part(part, &c);
+    s->k->conv_back_weights(s->out[0]->data + r.from * c.ic * c.kh * c.kw, s->in[0]->data,
+                            s->in[1]->data + r.from * c.oh * c.ow * c.lanes, &c);
     return EG_OK;
 }
 
@@ -87,9 +102,8 @@ static eg_status direct_forward(eg_plan *p, const eg_node *y, const eg_conv_node
                       eg_plan_read(p, nodes->weights, EG_ROWMAJOR),
                       nodes->bias ? eg_plan_read(p, nodes->bias, EG_ROWMAJOR) : NULL};
     eg_value *out = eg_plan_write(p, y, EG_BATCHED);
-    eg_step *s = eg_plan_step(p, y, direct_run_forward, nodes->bias ? 3 : 2, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, nodes->bias ? 3 : 2, in, 1, &out);
+    EG_TRY(eg_plan_share(s, direct_share_forward));
     a->relu = nodes->relu != NULL;
     if (nodes->relu)
         eg_plan_fused(p, nodes->relu, out);
@@ -138,9 +152,8 @@ static eg_status direct_back_data(eg_plan *p, const eg_node *y, const eg_conv_no
                      .padding = c->kh - 1 - c->padding,
                      .groups = 1,
                      .lanes = c->lanes};
-    eg_step *s = eg_plan_step(p, y, direct_run_forward, 2, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, 2, in, 1, &out);
+    EG_TRY(eg_plan_share(s, direct_share_forward));
     s->args = a;
     s->flops = eg_conv_flops(c);
     return EG_OK;
@@ -167,9 +180,8 @@ static eg_status direct_back_weights(eg_plan *p, const eg_node *y, const eg_conv
                                                 .lanes = c->lanes});
     }
     eg_value *in[] = {x, dy}, *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    eg_step *s = eg_plan_step(p, y, direct_run_back_weights, 2, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, 2, in, 1, &out);
+    EG_TRY(eg_plan_share(s, direct_share_back_weights));
     s->args = a;
     s->flops = eg_conv_flops(c);
     return EG_OK;

@@ -32,15 +32,23 @@ static size_t pooled_places(const eg_conv *c)
     return (size_t)(c->oc * c->oh * c->ow / 4 * c->lanes);
 }
 
-static eg_status pooled_run_forward(const eg_step *s)
+enum { POOLED_CHANNELS = 5 }; /* that the kernels have at once */
+
+/* A part has channels of results for its own. */
+static eg_status pooled_share_forward(const eg_step *s, const eg_team_part *part)
 {
     const pooled_args *a = s->args;
-    eg_conv_pool d = {.max = s->out[0]->data,
-                      .winner = a->winners ? (uint8_t *)s->out[1]->data : NULL,
-                      .y = a->keeps ? s->out[1]->data : NULL,
+    eg_conv c = a->c;
+    eg_range r = eg_team_range(part, c.oc, POOLED_CHANNELS);
+    int64_t map = c.oh * c.ow * c.lanes;
+    c.oc = r.to - r.from;
+    eg_conv_pool d = {.max = s->out[0]->data + r.from * map / 4,
+                      .winner =
+                          a->winners ? (uint8_t *)s->out[1]->data + r.from * map / 4 : NULL,
+                      .y = a->keeps ? s->out[1]->data + r.from * map : NULL,
                       .relu = a->relu};
-    s->k->pooled_forward(&d, s->in[0]->data, s->in[1]->data, a->bias ? s->in[2]->data : NULL,
-                         &a->c);
+    s->k->pooled_forward(&d, s->in[0]->data, s->in[1]->data + r.from * c.ic * c.kh * c.kw,
+                         a->bias ? s->in[2]->data + r.from : NULL, &c);
     return EG_OK;
 }
 
@@ -62,10 +70,9 @@ eg_status eg_pooled_forward(eg_plan *p, const eg_node *y, const eg_conv *c,
                        a->keeps     ? eg_plan_write(p, y, EG_BATCHED)
                        : a->winners ? eg_plan_scratch(p, pooled_places(&a->c))
                                     : NULL};
-    eg_step *s = eg_plan_step(p, y, pooled_run_forward, a->bias ? 3 : 2, in,
-                              a->keeps || a->winners ? 2 : 1, out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s =
+        eg_plan_step(p, y, NULL, a->bias ? 3 : 2, in, a->keeps || a->winners ? 2 : 1, out);
+    EG_TRY(eg_plan_share(s, pooled_share_forward));
     if (a->winners)
         eg_plan_leave(p, y, out[1]);
     if (nodes->pool_relu)
@@ -75,14 +82,19 @@ eg_status eg_pooled_forward(eg_plan *p, const eg_node *y, const eg_conv *c,
     return EG_OK;
 }
 
-static eg_status pooled_run_back_weights(const eg_step *s)
+static eg_status pooled_share_back_weights(const eg_step *s, const eg_team_part *part)
 {
     const pooled_args *a = s->args;
-    eg_pool_gradient d = {.winner = (const uint8_t *)s->in[1]->data,
-                          .dy = s->in[2]->data,
-                          .mask = a->masked ? s->in[3]->data : NULL};
-    s->k->pooled_back_weights(s->out[0]->data, a->sums ? s->out[1]->data : NULL, s->in[0]->data,
-                              &d, &a->c);
+    eg_conv c = a->c;
+    eg_range r = eg_team_range(part, c.oc, 1);
+    int64_t at = r.from * c.oh * c.ow * c.lanes / 4;
+    c.oc = r.to - r.from;
+    eg_pool_gradient d = {.winner = (const uint8_t *)s->in[1]->data + at,
+                          .dy = s->in[2]->data + at,
+                          .mask = a->masked ? s->in[3]->data + at : NULL};
+    s->k->pooled_back_weights(s->out[0]->data + r.from * c.ic * c.kh * c.kw,
+                              a->sums ? s->out[1]->data + r.from : NULL, s->in[0]->data, &d,
+                              &c);
     return EG_OK;
 }
 
@@ -99,10 +111,8 @@ eg_status eg_pooled_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
                       a->masked ? eg_plan_read(p, nodes->mask, EG_BATCHED) : NULL};
     eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
                        a->sums ? eg_plan_write(p, nodes->sum, EG_ROWMAJOR) : NULL};
-    eg_step *s = eg_plan_step(p, y, pooled_run_back_weights, a->masked ? 4 : 3, in,
-                              a->sums ? 2 : 1, out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, a->masked ? 4 : 3, in, a->sums ? 2 : 1, out);
+    EG_TRY(eg_plan_share(s, pooled_share_back_weights));
     s->args = a;
     s->flops = eg_conv_flops(c);
     return EG_OK;

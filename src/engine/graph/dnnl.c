@@ -1,6 +1,10 @@
 /* dnnl.c - convolutions, products and layout changes by oneDNN, each as steps of a plan.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * For a team a convolution is cut into primitives over fewer samples, or for the weights over
+ * fewer results: each sum is the same one then. They are made beside the whole one.
  */
+/* size: all that uses the library is in here. */
 #include "engine/graph/dnnl.h"
 
 #include "engine/graph/dnnl_calls.h"
@@ -24,6 +28,11 @@ typedef struct onednn_call {
     int n;
     dnnl_exec_arg_t args[ONEDNN_MAX_ARGS];
     eg_value *values[ONEDNN_MAX_ARGS];
+    size_t at[ONEDNN_MAX_ARGS];  /* where in a value's data it begins, in floats */
+    struct onednn_call **pieces; /* the same for some samples each, for a team; NULL: none */
+    int n_pieces;
+    size_t
+        samples; /* of a piece that has a copy of its own of in[1]'s channels; 0: it has none */
 } onednn_call;
 
 static pthread_once_t onednn_once = PTHREAD_ONCE_INIT;
@@ -89,20 +98,59 @@ static eg_status onednn_run(const eg_step *s)
     return status == dnnl_success ? EG_OK : onednn_check(status, "dnnl_primitive_execute");
 }
 
+static void onednn_bind_call(onednn_call *c)
+{
+    for (int i = 0; i < c->n; i++)
+        eg_dnnl_memory_set(c->args[i].memory, c->values[i]->data + c->at[i]);
+}
+
 static void onednn_bind(eg_step *s)
 {
     onednn_call *c = s->args;
+    onednn_bind_call(c);
+    for (int i = 0; i < c->n_pieces; i++)
+        onednn_bind_call(c->pieces[i]);
+}
+
+static void onednn_fini_call(onednn_call *c)
+{
     for (int i = 0; i < c->n; i++)
-        eg_dnnl_memory_set(c->args[i].memory, c->values[i]->data);
+        dnnl_memory_destroy(c->args[i].memory);
+    if (c->primitive)
+        dnnl_primitive_destroy(c->primitive);
 }
 
 static void onednn_fini(eg_step *s)
 {
     onednn_call *c = s->args;
-    for (int i = 0; i < c->n; i++)
-        dnnl_memory_destroy(c->args[i].memory);
-    if (c->primitive)
-        dnnl_primitive_destroy(c->primitive);
+    onednn_fini_call(c);
+    for (int i = 0; i < c->n_pieces; i++)
+        onednn_fini_call(c->pieces[i]);
+}
+
+/* Piece i's channels of dy, one sample after the other: it takes no dy that has gaps. */
+static void onednn_slice(const eg_step *s, const onednn_call *c, int i)
+{
+    const onednn_call *piece = c->pieces[i];
+    size_t n = piece->samples;
+    size_t all = s->in[1]->bytes / sizeof(float) / n, own = all / (size_t)c->n_pieces;
+    float *to = piece->values[1]->data + piece->at[1];
+    for (size_t k = 0; k < n; k++)
+        memcpy(to + k * own, s->in[1]->data + k * all + (size_t)i * own, own * sizeof *to);
+}
+
+static eg_status onednn_share(const eg_step *s, const eg_team_part *part)
+{
+    const onednn_call *c = s->args;
+    for (int i = part->i; i < c->n_pieces; i += part->n) {
+        const onednn_call *piece = c->pieces[i];
+        if (piece->samples)
+            onednn_slice(s, c, i);
+        EG_TRY(onednn_check(
+            eg_dnnl_execute(piece->primitive, piece->stream, piece->n, piece->args),
+            "dnnl_primitive_execute"));
+    }
+    return EG_OK;
 }
 
 /* A described primitive, its arguments and where their data is; inputs first. */
@@ -120,6 +168,20 @@ static void onednn_job_add(onednn_job *j, int arg, dnnl_query_t query, int index
     j->md[j->n] = dnnl_primitive_desc_query_md(j->desc, query, index);
     j->arg[j->n] = arg;
     j->value[j->n++] = value;
+}
+
+/* Makes what a call executes of a described job. */
+static eg_status onednn_make(const eg_plan *p, const onednn_job *j, onednn_call *c)
+{
+    c->stream = p->dnnl->stream;
+    ONEDNN_TRY(eg_dnnl_primitive_create(&c->primitive, j->desc));
+    for (int i = 0; i < j->n; i++) {
+        c->args[i].arg = j->arg[i];
+        c->values[i] = j->value[i];
+        ONEDNN_TRY(eg_dnnl_memory_create(&c->args[i].memory, j->md[i], onednn_cpu_engine));
+        c->n = i + 1;
+    }
+    return EG_OK;
 }
 
 /* Turns a job into a step. The primitive's own scratch memory is laid out with the plan's;
@@ -152,14 +214,7 @@ static eg_status onednn_emit(eg_plan *p, const eg_node *node, onednn_job *j, eg_
         return EG_ENOMEM;
     memcpy(kernel, s->kernel, length); /* the description dies before the plan */
     s->kernel = kernel;
-    c->stream = p->dnnl->stream;
-    ONEDNN_TRY(eg_dnnl_primitive_create(&c->primitive, j->desc));
-    for (int i = 0; i < j->n; i++) {
-        c->args[i].arg = j->arg[i];
-        c->values[i] = j->value[i];
-        ONEDNN_TRY(eg_dnnl_memory_create(&c->args[i].memory, j->md[i], onednn_cpu_engine));
-        c->n = i + 1;
-    }
+    EG_TRY(onednn_make(p, j, c));
     if (out)
         *out = s;
     return EG_OK;
@@ -331,6 +386,151 @@ static eg_status onednn_pack(eg_plan *p, const eg_node *weights, dnnl_primitive_
     return *out ? onednn_reorder(p, weights, from, rowmajor, *out, want) : EG_ENOMEM;
 }
 
+/* A pass in n pieces: over some of the samples each, or for the weights, whose sums go over all
+ * samples, for some of the results each. */
+typedef struct onednn_pieces {
+    dnnl_primitive_desc_t desc;
+    int n;
+    bool by_result;
+    size_t slice;    /* bytes of a piece's own copy of dy, if it is cut by results */
+    size_t samples;  /* that are in it */
+    size_t room;     /* bytes that each needs, this copy and scratch memory */
+    eg_value *rooms; /* of all; NULL: none are needed */
+} onednn_pieces;
+
+/* The most equal pieces, not more than the team has threads. */
+static int onednn_count_pieces(int64_t units, int team)
+{
+    for (int n = team; n > 1; n--)
+        if (units % n == 0)
+            return n;
+    return 1;
+}
+
+/* Whether a piece has the weights as the whole has them; those of a piece's results stand
+ * together if this is so, since results are outermost. */
+static bool onednn_same_weights(dnnl_primitive_desc_t whole, dnnl_primitive_desc_t piece,
+                                bool by_result)
+{
+    dnnl_query_t query = by_result ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
+    const dnnl_memory_desc_t *a = dnnl_primitive_desc_query_md(whole, query, 0);
+    const dnnl_memory_desc_t *b = dnnl_primitive_desc_query_md(piece, query, 0);
+    return by_result ? a->format_kind == dnnl_blocked && b->format_kind == dnnl_blocked &&
+                           memcmp(&a->format_desc.blocking, &b->format_desc.blocking,
+                                  sizeof a->format_desc.blocking) == 0
+                     : dnnl_memory_desc_equal(a, b);
+}
+
+/* Describes the pieces of a pass; n is 1 if it is left whole. */
+static eg_status onednn_cut(eg_plan *p, const eg_conv *c, eg_conv_pass pass, bool bias,
+                            bool relu, const onednn_job *j, onednn_pieces *out)
+{
+    eg_conv some = *c;
+    onednn_conv_mds m;
+    int team = eg_plan_team(p);
+    out->by_result = pass == EG_CONV_BACK_WEIGHTS;
+    if (!out->by_result)
+        out->n = onednn_count_pieces(c->n, team);
+    else if (c->groups == 1 && c->oc % p->k->width == 0)
+        out->n = onednn_count_pieces(c->oc / p->k->width, team);
+    if (out->n <= 1)
+        return EG_OK;
+    *(out->by_result ? &some.oc : &some.n) /= out->n;
+    EG_TRY(onednn_describe_conv(p, &some, &m));
+    EG_TRY(onednn_conv_pass(&some, &m, pass, bias, relu, &out->desc));
+    if (!onednn_same_weights(j->desc, out->desc, out->by_result)) {
+        out->n = 1;
+        return EG_OK;
+    }
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(out->desc, dnnl_query_scratchpad_md, 0);
+    if (out->by_result)
+        out->slice = eg_round_up(dnnl_memory_desc_get_size(&m.y), EG_ALIGN);
+    out->room = out->slice, out->samples = (size_t)c->n;
+    if (scratch)
+        out->room += eg_round_up(dnnl_memory_desc_get_size(scratch), EG_ALIGN);
+    if (out->room)
+        out->rooms = eg_plan_scratch(p, (size_t)out->n * out->room);
+    return EG_OK;
+}
+
+/* The description of an argument of a pass. */
+static const dnnl_memory_desc_t *onednn_md(dnnl_primitive_desc_t desc, int arg)
+{
+    dnnl_query_t query = arg == DNNL_ARG_SRC            ? dnnl_query_src_md
+                         : arg == DNNL_ARG_DST          ? dnnl_query_dst_md
+                         : arg == DNNL_ARG_DIFF_SRC     ? dnnl_query_diff_src_md
+                         : arg == DNNL_ARG_DIFF_DST     ? dnnl_query_diff_dst_md
+                         : arg == DNNL_ARG_DIFF_WEIGHTS ? dnnl_query_diff_weights_md
+                         : arg == DNNL_ARG_SCRATCHPAD   ? dnnl_query_scratchpad_md
+                                                        : dnnl_query_weights_md;
+    return dnnl_primitive_desc_query_md(desc, query, arg == DNNL_ARG_BIAS);
+}
+
+/* Where a piece's part of an argument begins. */
+static void onednn_place(const onednn_pieces *k, int i, int arg, eg_value *value,
+                         onednn_call *piece, onednn_job *j)
+{
+    bool shared = arg == DNNL_ARG_WEIGHTS || arg == DNNL_ARG_BIAS ||
+                  (k->by_result && arg == DNNL_ARG_SRC);
+    bool own = arg == DNNL_ARG_SCRATCHPAD || (k->by_result && arg == DNNL_ARG_DIFF_DST);
+    size_t at = 0;
+    if (own)
+        at = k->room * (size_t)i + (arg == DNNL_ARG_SCRATCHPAD ? k->slice : 0);
+    else if (!shared)
+        at = value->bytes / (size_t)k->n * (size_t)i;
+    piece->at[j->n] = at / sizeof(float);
+    j->md[j->n] = onednn_md(k->desc, arg);
+    j->arg[j->n] = arg;
+    j->value[j->n++] = own ? k->rooms : value;
+}
+
+static eg_status onednn_make_piece(eg_plan *p, const onednn_call *whole, const onednn_pieces *k,
+                                   int i, onednn_call *piece)
+{
+    onednn_job j = {.desc = k->desc};
+    for (int a = 0; a < whole->n; a++)
+        if (whole->args[a].arg != DNNL_ARG_SCRATCHPAD)
+            onednn_place(k, i, whole->args[a].arg, whole->values[a], piece, &j);
+    if (k->room > k->slice)
+        onednn_place(k, i, DNNL_ARG_SCRATCHPAD, k->rooms, piece, &j);
+    if (k->by_result)
+        piece->samples = k->samples;
+    return onednn_make(p, &j, piece);
+}
+
+static eg_status onednn_make_pieces(eg_plan *p, eg_step *s, const onednn_pieces *k)
+{
+    onednn_call *whole = s->args;
+    whole->pieces = eg_plan_alloc(p, (size_t)k->n * sizeof *whole->pieces);
+    for (int i = 0; whole->pieces && i < k->n; i++) {
+        onednn_call *piece = eg_plan_alloc(p, sizeof *piece);
+        if (!piece)
+            return EG_ENOMEM;
+        whole->pieces[i] = piece;
+        whole->n_pieces = i + 1;
+        EG_TRY(onednn_make_piece(p, whole, k, i, piece));
+    }
+    s->share = onednn_share;
+    return whole->pieces ? EG_OK : EG_ENOMEM;
+}
+
+/* The step of a pass, and what a team executes in its place. */
+static eg_status onednn_emit_pass(eg_plan *p, const eg_node *y, const eg_conv *c,
+                                  eg_conv_pass pass, const eg_conv_nodes *nodes, onednn_job *j)
+{
+    onednn_pieces k = {.n = 1};
+    eg_step *step = NULL;
+    eg_status s = onednn_cut(p, c, pass, nodes->bias != NULL, nodes->relu != NULL, j, &k);
+    if (s == EG_OK)
+        s = onednn_emit(p, y, j, k.rooms, &step);
+    if (s == EG_OK && k.n > 1)
+        s = onednn_make_pieces(p, step, &k);
+    if (k.desc)
+        dnnl_primitive_desc_destroy(k.desc);
+    return s;
+}
+
 static eg_status onednn_conv_forward(eg_plan *p, const eg_node *y, const eg_conv_nodes *nodes,
                                      const onednn_conv_mds *m, onednn_job *j)
 {
@@ -365,7 +565,7 @@ static eg_status onednn_conv_back_data(eg_plan *p, const eg_node *y, const eg_co
 }
 
 /* The gradient of the weights, unpacked into row-major order by a second step if need be. */
-static eg_status onednn_conv_back_weights(eg_plan *p, const eg_node *y,
+static eg_status onednn_conv_back_weights(eg_plan *p, const eg_node *y, const eg_conv *c,
                                           const eg_conv_nodes *nodes, const onednn_conv_mds *m,
                                           onednn_job *j)
 {
@@ -381,8 +581,7 @@ static eg_status onednn_conv_back_weights(eg_plan *p, const eg_node *y,
     if (!rowmajor)
         packed = eg_plan_scratch(p, dnnl_memory_desc_get_size(have));
     onednn_job_add(j, DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0, packed);
-    eg_step *step = NULL;
-    EG_TRY(onednn_emit(p, y, j, NULL, &step));
+    EG_TRY(onednn_emit_pass(p, y, c, EG_CONV_BACK_WEIGHTS, nodes, j));
     return rowmajor ? EG_OK : onednn_reorder(p, y, packed, have, out, &m->w_rowmajor);
 }
 
@@ -396,12 +595,12 @@ eg_status eg_dnnl_conv(eg_plan *p, const eg_node *y, eg_conv_pass pass, const eg
     size_t before = p->n_steps;
     eg_status s;
     if (pass == EG_CONV_BACK_WEIGHTS) {
-        s = onednn_conv_back_weights(p, y, nodes, &m, &j);
+        s = onednn_conv_back_weights(p, y, c, nodes, &m, &j);
     } else {
         s = pass == EG_CONV_FORWARD ? onednn_conv_forward(p, y, nodes, &m, &j)
                                     : onednn_conv_back_data(p, y, nodes, &m, &j);
         if (s == EG_OK)
-            s = onednn_emit(p, y, &j, NULL, NULL);
+            s = onednn_emit_pass(p, y, c, pass, nodes, &j);
     }
     dnnl_primitive_desc_destroy(j.desc);
     for (size_t i = before; s == EG_OK && i < p->n_steps; i++)
@@ -460,6 +659,6 @@ eg_status eg_dnnl_conv_sample_norms(eg_plan *p, const eg_node *y, const eg_conv 
 eg_status eg_dnnl_product(const eg_product_shape *d, const float *a, const float *b, float *c)
 {
     const char transposed[2] = {d->ta ? 'T' : 'N', d->tb ? 'T' : 'N'};
-    const dnnl_dim_t mnk[3] = {d->m, d->n, d->k};
+    const dnnl_dim_t mnk[4] = {d->m, d->n, d->k, d->a_row ? d->a_row : d->ta ? d->m : d->k};
     return onednn_check(eg_dnnl_gemm(transposed, mnk, a, b, d->add ? 1 : 0, c), "a product");
 }

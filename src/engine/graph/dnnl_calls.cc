@@ -45,7 +45,8 @@ static dnnl_status_t calls_first_products()
     for (int kind = 0; kind < 16 && s == dnnl_success; kind++) {
         const char transposed[2] = {kind & 1 ? 'T' : 'N', kind & 2 ? 'T' : 'N'};
         dnnl_dim_t side = kind & 4 ? 1 : CALLS_SIDE;
-        const dnnl_dim_t mnk[3] = {side, CALLS_SIDE, CALLS_SIDE};
+        const dnnl_dim_t row = kind & 1 ? side : dnnl_dim_t{CALLS_SIDE};
+        const dnnl_dim_t mnk[4] = {side, CALLS_SIDE, CALLS_SIDE, row};
         s = eg_dnnl_gemm(transposed, mnk, a, a, kind & 8 ? 1.0F : 0.0F, c);
     }
     return s;
@@ -164,13 +165,12 @@ dnnl_status_t eg_dnnl_execute(const_dnnl_primitive_t primitive, dnnl_stream_t st
     return calls_guard([=] { return dnnl_primitive_execute(primitive, stream, n, args); });
 }
 
-dnnl_status_t eg_dnnl_gemm(const char transposed[2], const dnnl_dim_t mnk[3], const float *a,
+dnnl_status_t eg_dnnl_gemm(const char transposed[2], const dnnl_dim_t mnk[4], const float *a,
                            const float *b, float beta, float *c)
 {
-    dnnl_dim_t m = mnk[0], n = mnk[1], k = mnk[2];
+    dnnl_dim_t m = mnk[0], n = mnk[1], k = mnk[2], a_row = mnk[3];
     return calls_guard([=] {
-        return dnnl_sgemm(transposed[0], transposed[1], m, n, k, 1, a,
-                          transposed[0] == 'T' ? m : k, b, transposed[1] == 'T' ? k : n, beta,
-                          c, n);
+        return dnnl_sgemm(transposed[0], transposed[1], m, n, k, 1, a, a_row, b,
+                          transposed[1] == 'T' ? k : n, beta, c, n);
     });
 }

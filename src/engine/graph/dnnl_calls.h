@@ -34,8 +34,8 @@ dnnl_status_t eg_dnnl_memory_set(dnnl_memory_t memory, void *data);
 dnnl_status_t eg_dnnl_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n,
                               const dnnl_exec_arg_t *args);
 /* c [m, n] = a [m, k] b [k, n] + beta c, all row-major; a and b transposed where it says 'T'.
- */
-dnnl_status_t eg_dnnl_gemm(const char transposed[2], const dnnl_dim_t mnk[3], const float *a,
+ * mnk[3]: floats from row to row of a as it is stored. */
+dnnl_status_t eg_dnnl_gemm(const char transposed[2], const dnnl_dim_t mnk[4], const float *a,
                            const float *b, float beta, float *c);
 
 #ifdef __cplusplus

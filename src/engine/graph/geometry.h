@@ -53,7 +53,8 @@ typedef struct eg_winograd_tiles {
     int64_t c, h, w, rows, cols;
     int64_t row, col, stride;
     int64_t from, n;
-    int64_t step; /* floats from one matrix to the next */
+    int64_t step;       /* floats from one matrix to the next */
+    int64_t block, end; /* only these blocks of channels; end 0: all */
 } eg_winograd_tiles;
 
 /* Products of tiles or places by weights, one per point: [n, ic] by [ic, oc] give [n, oc], or
@@ -70,7 +71,8 @@ typedef struct eg_panel_product {
 typedef struct eg_product_shape {
     bool ta, tb;
     int64_t m, n, k;
-    bool add; /* to what stands in c */
+    bool add;      /* to what stands in c */
+    int64_t a_row; /* floats from row to row of a as it is stored; 0: they follow each other */
 } eg_product_shape;
 
 /* Filters of taps x across, 1 or 2 each or 3 x 3 or 5 x 5, or a piece of them: where they stand

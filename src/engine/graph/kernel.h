@@ -14,6 +14,7 @@
 typedef struct eg_channels {
     int64_t n, c, area;
     bool blocked;
+    int64_t from, to; /* only these channels, or blocks of them; to 0: all */
 } eg_channels;
 
 /* Pooling over windows of images. images of h x w places, `pitch` floats from place to place

@@ -220,6 +220,44 @@ eg_step *eg_plan_step(eg_plan *p, const eg_node *node, eg_status (*run)(const eg
     return s;
 }
 
+static eg_status plan_run_whole(const eg_step *s)
+{
+    return s->share(s, &EG_WHOLE);
+}
+
+eg_status eg_plan_share(eg_step *s,
+                        eg_status (*share)(const eg_step *s, const eg_team_part *part))
+{
+    if (!s)
+        return EG_ENOMEM;
+    s->share = share;
+    s->run = plan_run_whole;
+    return EG_OK;
+}
+
+eg_team_part eg_plan_limit(const eg_step *s, const eg_team_part *part)
+{
+    int rooms = eg_plan_team(s->plan);
+    return (eg_team_part){part->team, part->i, part->n < rooms ? part->n : rooms};
+}
+
+int eg_plan_team(const eg_plan *p)
+{
+    return p->team;
+}
+
+/* An estimate, which decides nothing but what is worth dividing: 100 GFLOP/s, and 20 GB/s of
+ * what is read and written. */
+static double plan_work(const eg_step *s)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < s->n_in; i++)
+        bytes += s->in[i]->bytes;
+    for (int i = 0; i < s->n_out; i++)
+        bytes += s->out[i]->bytes;
+    return s->flops / 1e11 + (double)bytes / 2e10;
+}
+
 void eg_plan_in_place(eg_plan *p, eg_value *out, eg_value *in)
 {
     if (!out || !in)
@@ -347,6 +385,7 @@ eg_status eg_compile(eg_graph *g, eg_plan **out)
         return eg_fail(EG_ENOMEM, "no memory for a plan");
     p->g = g;
     p->k = eg_kernels_get();
+    p->team = eg_team_size(eg_team_here());
     p->nodes = calloc(g->n_nodes + 1, sizeof *p->nodes);
     eg_status s = EG_OK;
     if (!p->nodes)
@@ -355,8 +394,10 @@ eg_status eg_compile(eg_graph *g, eg_plan **out)
         s = eg_dnnl_open(&p->dnnl);
     if (s == EG_OK)
         s = plan_emit(p);
-    for (size_t i = 0; s == EG_OK && i < p->n_steps; i++)
+    for (size_t i = 0; s == EG_OK && i < p->n_steps; i++) {
         p->flops += p->steps[i].flops;
+        p->steps[i].work = plan_work(&p->steps[i]);
+    }
     if (s == EG_OK)
         s = eg_plan_lay_out(p);
     if (s != EG_OK) {

@@ -7,6 +7,7 @@
 #ifndef EG_SRC_PLAN_H
 #define EG_SRC_PLAN_H
 
+#include "base/team.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/kernel.h"
 
@@ -31,6 +32,9 @@ typedef struct eg_value {
 typedef struct eg_step eg_step;
 struct eg_step {
     eg_status (*run)(const eg_step *s);
+    /* One part of the same, side by side with the others, with the same bits whatever their
+     * number; NULL: the step is one thread's. */
+    eg_status (*share)(const eg_step *s, const eg_team_part *part);
     const eg_kernels *k;
     const eg_node *node;
     eg_value **in, **out;
@@ -41,6 +45,7 @@ struct eg_step {
     const eg_plan *plan;
     const char *kernel;
     double flops, seconds;
+    double work; /* about how many seconds it takes one thread */
     bool reorder, activation;
     bool with_relu; /* it does the work of the relu that reads its result */
 };
@@ -59,6 +64,14 @@ eg_status eg_plan_alias(eg_plan *p, const eg_node *y, const eg_node *x);
  */
 eg_step *eg_plan_step(eg_plan *p, const eg_node *node, eg_status (*run)(const eg_step *),
                       int n_in, eg_value *const *in, int n_out, eg_value *const *out);
+/* Gives a step, which may be NULL, its form for a team; `run` becomes that of a single part. */
+eg_status eg_plan_share(eg_step *s,
+                        eg_status (*share)(const eg_step *s, const eg_team_part *part));
+/* The first parts, as many as the step has room for: the others, from part.n on, have none. */
+eg_team_part eg_plan_limit(const eg_step *s, const eg_team_part *part);
+/* How many threads the plan should be ready for: those of the team it is compiled by. More or
+ * fewer may run it. */
+int eg_plan_team(const eg_plan *p);
 /* The output may take the memory of input i if nothing needs that any more. */
 void eg_plan_in_place(eg_plan *p, eg_value *out, eg_value *in);
 /* Zeroed memory that lives as long as the plan. */

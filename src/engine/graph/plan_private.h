@@ -37,6 +37,7 @@ struct eg_plan {
     void *memory; /* where values live */
     size_t bytes;
     double flops; /* of all steps */
+    int team;     /* threads of the team that compiled it */
     uint32_t key[2];
     uint64_t time;
     bool failed, timing, bound;

@@ -108,15 +108,64 @@ void eg_plan_seed(eg_plan *p, const eg_rng *stream, uint64_t step)
     p->time = step;
 }
 
+static void run_note(eg_step *s, double start)
+{
+    double took = eg_seconds() - start;
+    s->seconds = s->seconds > 0 && s->seconds < took ? s->seconds : took;
+}
+
 static eg_status run_timed(eg_plan *p)
 {
     for (size_t i = 0; i < p->n_steps; i++) {
         double start = eg_seconds();
         EG_TRY(p->steps[i].run(&p->steps[i]));
-        double took = eg_seconds() - start, least = p->steps[i].seconds;
-        p->steps[i].seconds = least > 0 && least < took ? least : took;
+        run_note(&p->steps[i], start);
     }
     return EG_OK;
+}
+
+/* A plan at work with a team: all members walk through the steps. */
+typedef struct run_crew {
+    eg_plan *p;
+    double least; /* what is smaller is left to the first member */
+} run_crew;
+
+/* Steps of one thread follow each other without a meeting; before and behind a shared step
+ * there is one. A member that fails goes on to every meeting, and into what may have some
+ * within. */
+static eg_status run_part(void *context, const eg_team_part *part)
+{
+    const run_crew *c = context;
+    eg_plan *p = c->p;
+    bool first = part->i == 0, apart = false; /* the others wait for the first */
+    eg_status status = EG_OK;
+    if (!first && !p->k->own)
+        eg_dnnl_enter();
+    for (size_t i = 0; i < p->n_steps; i++) {
+        eg_step *s = &p->steps[i];
+        bool shared = s->share && s->work >= c->least;
+        double start = first && p->timing ? eg_seconds() : 0;
+        if (shared && apart)
+            eg_team_meet(part);
+        apart = !shared;
+        eg_status now = EG_OK;
+        if (shared)
+            now = s->share(s, part);
+        else if (first && status == EG_OK)
+            now = s->run(s);
+        status = status == EG_OK ? now : status;
+        if (shared)
+            eg_team_meet(part);
+        if (first && p->timing)
+            run_note(s, start);
+    }
+    return status;
+}
+
+static eg_status run_together(eg_plan *p, eg_team *team)
+{
+    run_crew c = {.p = p, .least = eg_team_least(team)};
+    return eg_team_run(team, run_part, &c);
 }
 
 eg_status eg_plan_run(eg_plan *p)
@@ -126,6 +175,8 @@ eg_status eg_plan_run(eg_plan *p)
     if (!p->k->own)
         eg_dnnl_enter();
     run_flops += (uint64_t)p->flops;
+    if (eg_team_size(eg_team_here()) > 1)
+        return run_together(p, eg_team_here());
     if (p->timing)
         return run_timed(p);
     for (size_t i = 0; i < p->n_steps; i++)

@@ -49,13 +49,23 @@ static void attention_back_reference(const eg_node *y, const double *const *in, 
     eg_attention_walk(y, in[0], y->n_in > 2 ? in[2] : NULL, attention_back_visit, &s);
 }
 
-static eg_status attention_back_run(const eg_step *s)
+static eg_status attention_back_share(const eg_step *s, const eg_team_part *part)
 {
     eg_attention_dims d = eg_attention_of(s->node);
+    const eg_team_part some = eg_plan_limit(s, part);
     const float *lengths = s->n_in > 2 ? s->in[2]->data : NULL;
+    size_t room = eg_attention_scratch(&d) / sizeof(float);
     EG_TRY(eg_attention_check("attention_back", lengths, &d));
-    s->k->attention_back(s->out[0]->data, s->in[0]->data, s->in[1]->data, lengths,
-                         s->out[1]->data, &d);
+    if (some.i >= some.n)
+        return EG_OK;
+    eg_range r = eg_team_range(&some, d.n, 1);
+    int64_t width = d.tokens * d.heads * d.size;
+    d.n = r.to - r.from;
+    if (d.n > 0)
+        s->k->attention_back(s->out[0]->data + r.from * 3 * width,
+                             s->in[0]->data + r.from * 3 * width,
+                             s->in[1]->data + r.from * width, lengths ? lengths + r.from : NULL,
+                             s->out[1]->data + room * (size_t)some.i, &d);
     return EG_OK;
 }
 
@@ -66,10 +76,9 @@ static eg_status attention_back_emit(eg_plan *p, const eg_node *y)
     for (int i = 0; i < y->n_in; i++)
         in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
     eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
-                       eg_plan_scratch(p, eg_attention_scratch(&d))};
-    eg_step *s = eg_plan_step(p, y, attention_back_run, y->n_in, in, 2, out);
-    if (!s)
-        return EG_ENOMEM;
+                       eg_plan_scratch(p, eg_attention_scratch(&d) * (size_t)eg_plan_team(p))};
+    eg_step *s = eg_plan_step(p, y, NULL, y->n_in, in, 2, out);
+    EG_TRY(eg_plan_share(s, attention_back_share));
     s->flops = 10.0 * (double)(d.n * d.heads * d.size) * (double)d.tokens * (double)d.tokens;
     return EG_OK;
 }

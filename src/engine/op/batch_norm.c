@@ -35,13 +35,16 @@ static void batch_norm_reference(const eg_node *y, const double *const *in, doub
     }
 }
 
-static eg_status batch_norm_run(const eg_step *s)
+static eg_status batch_norm_share(const eg_step *s, const eg_team_part *part)
 {
     const eg_node *y = s->node;
+    eg_range own;
     eg_channels d = eg_channels_of(s->k, y, s->out[0]->layout);
+    if (!eg_channels_part(s->k, part, &d, &own))
+        return EG_OK;
     const float *stats = s->in[1]->data, *weight = s->in[2]->data, *bias = s->in[3]->data;
     float *scale = s->out[1]->data, *shift = scale + d.c, eps = (float)batch_norm_eps(y);
-    for (int64_t c = 0; c < d.c; c++) {
+    for (int64_t c = own.from; c < own.to; c++) {
         scale[c] = weight[c] / sqrtf(stats[d.c + c] + eps);
         shift[c] = bias[c] - stats[c] * scale[c];
     }
@@ -77,9 +80,8 @@ static eg_status batch_norm_emit(eg_plan *p, const eg_node *y)
         other ? eg_plan_read(p, other, layout) : NULL};
     eg_value *out[] = {eg_plan_write(p, y, layout),
                        eg_plan_scratch(p, 2 * (size_t)y->shape.dim[1] * sizeof(float))};
-    eg_step *s = eg_plan_step(p, y, batch_norm_run, other ? 5 : 4, in, 2, out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, other ? 5 : 4, in, 2, out);
+    EG_TRY(eg_plan_share(s, batch_norm_share));
     s->with_relu = relu != NULL;
     if (sum)
         eg_plan_fused(p, sum, out[0]);

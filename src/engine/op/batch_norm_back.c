@@ -19,13 +19,16 @@ static void batch_norm_back_reference(const eg_node *y, const double *const *in,
 }
 
 /* As dx = a dy + b x + c for each channel, so that one pass reads x and dy and writes dx. */
-static eg_status batch_norm_back_run(const eg_step *s)
+static eg_status batch_norm_back_share(const eg_step *s, const eg_team_part *part)
 {
+    eg_range own;
     eg_channels d = eg_channels_of(s->k, s->node, s->out[0]->layout);
+    if (!eg_channels_part(s->k, part, &d, &own))
+        return EG_OK;
     const float *stats = s->in[1]->data, *weight = s->in[2]->data, *sums = s->in[4]->data;
     float eps = (float)*(const double *)s->node->attr, count = (float)(d.n * d.area);
     float *a = s->out[1]->data, *b = a + d.c, *c = b + d.c;
-    for (int64_t i = 0; i < d.c; i++) {
+    for (int64_t i = own.from; i < own.to; i++) {
         float r = 1 / sqrtf(stats[d.c + i] + eps);
         a[i] = weight[i] * r;
         b[i] = -a[i] * r * sums[d.c + i] / count;
@@ -49,8 +52,8 @@ static eg_status batch_norm_back_emit(eg_plan *p, const eg_node *y)
                       masked ? eg_plan_read(p, dy->in[0], layout) : NULL};
     eg_value *out[] = {eg_plan_write(p, y, layout),
                        eg_plan_scratch(p, 3 * (size_t)y->shape.dim[1] * sizeof(float))};
-    if (!eg_plan_step(p, y, batch_norm_back_run, masked ? 6 : 5, in, 2, out))
-        return EG_ENOMEM;
+    EG_TRY(eg_plan_share(eg_plan_step(p, y, NULL, masked ? 6 : 5, in, 2, out),
+                         batch_norm_back_share));
     eg_plan_in_place(p, out[0], in[3]);
     return EG_OK;
 }

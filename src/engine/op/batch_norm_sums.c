@@ -19,14 +19,17 @@ static void batch_norm_sums_reference(const eg_node *y, const double *const *in,
     }
 }
 
-static eg_status batch_norm_sums_run(const eg_step *s)
+static eg_status batch_norm_sums_share(const eg_step *s, const eg_team_part *part)
 {
+    eg_range own;
     eg_channels d = eg_channels_of(s->k, s->node->in[0], s->in[0]->layout);
+    if (!eg_channels_part(s->k, part, &d, &own))
+        return EG_OK;
     const float *stats = s->in[1]->data;
     float *sums = s->out[0]->data, eps = (float)*(const double *)s->node->attr;
     s->k->channel_dots(sums, s->in[0]->data, stats, s->n_in > 3 ? s->in[3]->data : NULL,
                        s->in[2]->data, &d);
-    for (int64_t c = 0; c < d.c; c++)
+    for (int64_t c = own.from; c < own.to; c++)
         sums[d.c + c] /= sqrtf(stats[d.c + c] + eps);
     return EG_OK;
 }
@@ -40,8 +43,8 @@ static eg_status batch_norm_sums_emit(eg_plan *p, const eg_node *y)
                       eg_plan_read(p, masked ? dy->in[1] : dy, layout),
                       masked ? eg_plan_read(p, dy->in[0], layout) : NULL};
     eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    return eg_plan_step(p, y, batch_norm_sums_run, masked ? 4 : 3, in, 1, &out) ? EG_OK
-                                                                                : EG_ENOMEM;
+    return eg_plan_share(eg_plan_step(p, y, NULL, masked ? 4 : 3, in, 1, &out),
+                         batch_norm_sums_share);
 }
 
 static eg_node *batch_norm_sums_sample(eg_graph *g, int i)

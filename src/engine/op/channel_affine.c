@@ -17,14 +17,18 @@ static void channel_affine_reference(const eg_node *y, const double *const *in, 
         out[i] = in[1][i / d.area % d.c] * in[0][i] + in[2][i / d.area % d.c];
 }
 
-static eg_status channel_affine_run(const eg_step *s)
+static eg_status channel_affine_share(const eg_step *s, const eg_team_part *part)
 {
+    eg_range own;
     eg_channels d = eg_channels_of(s->k, s->node, s->out[0]->layout);
     if (s->node->shape.rank == 2 && s->out[0]->layout == EG_ROWMAJOR && !s->args) {
-        s->k->row_affine(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->in[2]->data, d.n,
-                         d.c);
+        own = eg_team_range(part, d.n, 1);
+        s->k->row_affine(s->out[0]->data + own.from * d.c, s->in[0]->data + own.from * d.c,
+                         s->in[1]->data, s->in[2]->data, own.to - own.from, d.c);
         return EG_OK;
     }
+    if (!eg_channels_part(s->k, part, &d, &own))
+        return EG_OK;
     s->k->channel_affine(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->in[2]->data, NULL,
                          s->with_relu, &d);
     return EG_OK;
@@ -37,9 +41,8 @@ static eg_status channel_affine_emit(eg_plan *p, const eg_node *y)
                       eg_plan_read(p, y->in[2], EG_ROWMAJOR)};
     eg_value *out = eg_plan_write(p, y, layout);
     const eg_node *relu = eg_sole_relu(p, y);
-    eg_step *s = eg_plan_step(p, y, channel_affine_run, 3, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, 3, in, 1, &out);
+    EG_TRY(eg_plan_share(s, channel_affine_share));
     s->with_relu = relu != NULL;
     if (relu)
         eg_plan_fused(p, relu, out);

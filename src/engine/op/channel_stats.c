@@ -20,9 +20,12 @@ static void channel_stats_reference(const eg_node *y, const double *const *in, d
     }
 }
 
-static eg_status channel_stats_run(const eg_step *s)
+static eg_status channel_stats_share(const eg_step *s, const eg_team_part *part)
 {
+    eg_range own;
     eg_channels d = eg_channels_of(s->k, s->node->in[0], s->in[0]->layout);
+    if (!eg_channels_part(s->k, part, &d, &own))
+        return EG_OK;
     float *stats = s->out[0]->data; /* [2, c] */
     s->k->channel_stats(stats, s->in[0]->data, &d);
     if (s->n_out == 1)
@@ -30,7 +33,7 @@ static eg_status channel_stats_run(const eg_step *s)
     float a = (float)*(const double *)s->node->attr,
           count = (float)(d.n * d.area); /* equal in every layout */
     float *mean = s->out[1]->data, *var = s->out[2]->data;
-    for (int64_t c = 0; c < d.c; c++) {
+    for (int64_t c = own.from; c < own.to; c++) {
         mean[c] = (1 - a) * mean[c] + a * stats[c];
         var[c] = (1 - a) * var[c] + a * stats[d.c + c] * (count / (count - 1));
     }
@@ -43,7 +46,7 @@ static eg_status channel_stats_emit(eg_plan *p, const eg_node *y)
     eg_value *out[3] = {eg_plan_write(p, y, EG_ROWMAJOR)};
     for (int i = 1; i < y->n_in; i++)
         out[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
-    return eg_plan_step(p, y, channel_stats_run, 1, &x, y->n_in, out) ? EG_OK : EG_ENOMEM;
+    return eg_plan_share(eg_plan_step(p, y, NULL, 1, &x, y->n_in, out), channel_stats_share);
 }
 
 static eg_node *channel_stats_sample(eg_graph *g, int i)

@@ -21,13 +21,15 @@ static void channel_sum_reference(const eg_node *y, const double *const *in, dou
         out[i / d.area % d.c] += in[0][i];
 }
 
-static eg_status channel_sum_run(const eg_step *s)
+static eg_status channel_sum_share(const eg_step *s, const eg_team_part *part)
 {
     const eg_node *x = s->node->in[0];
+    eg_range own;
     eg_channels d = eg_channels_of(s->k, x, s->in[0]->layout);
-    if (d.area == 1 && !d.blocked)
+    bool rows = d.area == 1 && !d.blocked, some = eg_channels_part(s->k, part, &d, &own);
+    if (rows && part->i == 0)
         s->k->column_sum(s->out[0]->data, s->in[0]->data, d.n, d.c);
-    else
+    else if (!rows && some)
         s->k->channel_sum(s->out[0]->data, s->in[0]->data, &d);
     return EG_OK;
 }
@@ -36,7 +38,7 @@ static eg_status channel_sum_emit(eg_plan *p, const eg_node *y)
 {
     eg_value *x = eg_plan_read(p, y->in[0], eg_channel_layout(p, y->in[0]));
     eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    return eg_plan_step(p, y, channel_sum_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_plan_share(eg_plan_step(p, y, NULL, 1, &x, 1, &out), channel_sum_share);
 }
 
 static eg_node *channel_sum_sample(eg_graph *g, int i)

@@ -71,17 +71,28 @@ eg_status eg_emit_one(eg_plan *p, const eg_node *y, eg_status (*run)(const eg_st
     return eg_plan_step(p, y, run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
 }
 
-static eg_status common_run_unary(const eg_step *s)
+eg_status eg_share_one(eg_plan *p, const eg_node *y,
+                       eg_status (*share)(const eg_step *, const eg_team_part *),
+                       eg_layout layout)
+{
+    eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
+    return eg_plan_share(eg_plan_step(p, y, NULL, 1, &x, 1, &out), share);
+}
+
+static eg_status common_share_unary(const eg_step *s, const eg_team_part *part)
 {
     const eg_unary *f = s->args;
-    (*f)(s->out[0]->data, s->in[0]->data, s->out[0]->bytes / sizeof(float));
+    eg_range r = eg_part_floats(part, s->out[0]->bytes / sizeof(float));
+    (*f)(s->out[0]->data + r.from, s->in[0]->data + r.from, (size_t)(r.to - r.from));
     return EG_OK;
 }
 
-static eg_status common_run_binary(const eg_step *s)
+static eg_status common_share_binary(const eg_step *s, const eg_team_part *part)
 {
     const eg_binary *f = s->args;
-    (*f)(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->out[0]->bytes / sizeof(float));
+    eg_range r = eg_part_floats(part, s->out[0]->bytes / sizeof(float));
+    (*f)(s->out[0]->data + r.from, s->in[0]->data + r.from, s->in[1]->data + r.from,
+         (size_t)(r.to - r.from));
     return EG_OK;
 }
 
@@ -89,9 +100,9 @@ eg_status eg_emit_unary(eg_plan *p, const eg_node *y, eg_unary f, bool keeps_zer
 {
     eg_layout layout = eg_elementwise_layout(p, y, keeps_zero);
     eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
-    eg_step *s = eg_plan_step(p, y, common_run_unary, 1, &x, 1, &out);
+    eg_step *s = eg_plan_step(p, y, NULL, 1, &x, 1, &out);
     eg_unary *args = eg_plan_alloc(p, sizeof *args);
-    if (!s || !args)
+    if (eg_plan_share(s, common_share_unary) != EG_OK || !args)
         return EG_ENOMEM;
     *args = f;
     s->args = args;
@@ -104,9 +115,9 @@ eg_status eg_emit_binary(eg_plan *p, const eg_node *y, eg_binary f, bool keeps_z
     eg_layout layout = eg_elementwise_layout(p, y, keeps_zero);
     eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], layout)};
     eg_value *out = eg_plan_write(p, y, layout);
-    eg_step *s = eg_plan_step(p, y, common_run_binary, 2, in, 1, &out);
+    eg_step *s = eg_plan_step(p, y, NULL, 2, in, 1, &out);
     eg_binary *args = eg_plan_alloc(p, sizeof *args);
-    if (!s || !args)
+    if (eg_plan_share(s, common_share_binary) != EG_OK || !args)
         return EG_ENOMEM;
     *args = f;
     s->args = args;
@@ -149,6 +160,21 @@ eg_channels eg_channels_of(const eg_kernels *k, const eg_node *x, eg_layout layo
         d.n = 1;
     }
     return d;
+}
+
+bool eg_channels_part(const eg_kernels *k, const eg_team_part *part, eg_channels *d,
+                      eg_range *own)
+{
+    int64_t width = d->blocked ? k->width : 1;
+    *own = eg_team_range(part, d->c, width);
+    d->from = own->from / width;
+    d->to = (own->to + width - 1) / width;
+    return own->to > own->from;
+}
+
+eg_range eg_part_floats(const eg_team_part *part, size_t n)
+{
+    return eg_team_range(part, (int64_t)n, 256);
 }
 
 eg_layout eg_channel_layout(const eg_plan *p, const eg_node *x)

@@ -21,10 +21,11 @@ static void leaky_relu_reference(const eg_node *y, const double *const *in, doub
         out[i] = in[0][i] > 0 ? in[0][i] : slope * in[0][i];
 }
 
-static eg_status leaky_relu_run(const eg_step *s)
+static eg_status leaky_relu_share(const eg_step *s, const eg_team_part *part)
 {
-    s->k->rectify(s->out[0]->data, s->in[0]->data, (float)eg_rectify_slope(s->node),
-                  s->out[0]->bytes / sizeof(float));
+    eg_range r = eg_part_floats(part, s->out[0]->bytes / sizeof(float));
+    s->k->rectify(s->out[0]->data + r.from, s->in[0]->data + r.from,
+                  (float)eg_rectify_slope(s->node), (size_t)(r.to - r.from));
     return EG_OK;
 }
 
@@ -33,7 +34,7 @@ static eg_status leaky_relu_emit(eg_plan *p, const eg_node *y)
     eg_layout layout = eg_elementwise_layout(p, y, true);
     eg_value *x = eg_plan_read(p, y->in[0], layout), *out = eg_plan_write(p, y, layout);
     eg_plan_in_place(p, out, x);
-    return eg_plan_step(p, y, leaky_relu_run, 1, &x, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_plan_share(eg_plan_step(p, y, NULL, 1, &x, 1, &out), leaky_relu_share);
 }
 
 static eg_node *leaky_relu_sample(eg_graph *g, int i)

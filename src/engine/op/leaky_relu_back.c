@@ -18,10 +18,12 @@ static void leaky_relu_back_reference(const eg_node *y, const double *const *in,
         out[i] = in[0][i] > 0 ? in[1][i] : slope * in[1][i];
 }
 
-static eg_status leaky_relu_back_run(const eg_step *s)
+static eg_status leaky_relu_back_share(const eg_step *s, const eg_team_part *part)
 {
-    s->k->rectify_back(s->out[0]->data, s->in[0]->data, s->in[1]->data,
-                       (float)eg_rectify_slope(s->node), s->out[0]->bytes / sizeof(float));
+    eg_range r = eg_part_floats(part, s->out[0]->bytes / sizeof(float));
+    s->k->rectify_back(s->out[0]->data + r.from, s->in[0]->data + r.from,
+                       s->in[1]->data + r.from, (float)eg_rectify_slope(s->node),
+                       (size_t)(r.to - r.from));
     return EG_OK;
 }
 
@@ -49,7 +51,7 @@ static eg_status leaky_relu_back_emit(eg_plan *p, const eg_node *y)
     eg_value *out = eg_plan_write(p, y, layout);
     eg_plan_in_place(p, out, in[1]);
     eg_plan_in_place(p, out, in[0]);
-    return eg_plan_step(p, y, leaky_relu_back_run, 2, in, 1, &out) ? EG_OK : EG_ENOMEM;
+    return eg_plan_share(eg_plan_step(p, y, NULL, 2, in, 1, &out), leaky_relu_back_share);
 }
 
 static eg_node *leaky_relu_back_sample(eg_graph *g, int i)

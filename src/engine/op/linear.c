@@ -25,12 +25,17 @@ static void linear_reference(const eg_node *y, const double *const *in, double *
         }
 }
 
-static eg_status linear_run(const eg_step *s)
+enum { LINEAR_ROWS = 4 }; /* that the kernel computes at once */
+
+static eg_status linear_share(const eg_step *s, const eg_team_part *part)
 {
     const eg_shape *y = &s->node->shape;
-    const int64_t mnk[] = {y->dim[0], y->dim[1], s->node->in[0]->shape.dim[1]};
-    s->k->linear(s->out[0]->data, s->in[0]->data, s->in[1]->data,
-                 s->n_in > 2 ? s->in[2]->data : NULL, s->with_relu, mnk);
+    int64_t n = y->dim[1], k = s->node->in[0]->shape.dim[1];
+    eg_range r = eg_team_range(part, y->dim[0], LINEAR_ROWS);
+    const int64_t mnk[] = {r.to - r.from, n, k};
+    if (r.to > r.from)
+        s->k->linear(s->out[0]->data + r.from * n, s->in[0]->data + r.from * k, s->in[1]->data,
+                     s->n_in > 2 ? s->in[2]->data : NULL, s->with_relu, mnk);
     return EG_OK;
 }
 
@@ -40,9 +45,8 @@ static eg_status linear_emit(eg_plan *p, const eg_node *y)
     for (int i = 0; i < y->n_in; i++)
         in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
     eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    eg_step *s = eg_plan_step(p, y, linear_run, y->n_in, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, y->n_in, in, 1, &out);
+    EG_TRY(eg_plan_share(s, linear_share));
     const eg_node *relu = eg_sole_relu(p, y);
     s->with_relu = relu != NULL;
     s->flops = 2.0 * (double)eg_shape_size(y->shape) * (double)y->in[0]->shape.dim[1];

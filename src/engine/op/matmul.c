@@ -45,11 +45,12 @@ static void matmul_reference(const eg_node *y, const double *const *in, double *
     }
 }
 
-static eg_status matmul_run(const eg_step *s)
+static eg_status matmul_share(const eg_step *s, const eg_team_part *part)
 {
     eg_product_shape d = matmul_dims(s->node);
     const float *a = s->in[0]->data, *b = s->in[1]->data;
-    for (int64_t l = 0; l < s->node->shape.dim[0]; l++)
+    eg_range r = eg_team_range(part, s->node->shape.dim[0], 1);
+    for (int64_t l = r.from; l < r.to; l++)
         EG_TRY(eg_multiply(s->k, &d, a + l * d.m * d.k, b + l * d.k * d.n,
                            s->out[0]->data + l * d.m * d.n));
     return EG_OK;
@@ -60,9 +61,8 @@ static eg_status matmul_emit(eg_plan *p, const eg_node *y)
     eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
                       eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
     eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    eg_step *s = eg_plan_step(p, y, matmul_run, 2, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, 2, in, 1, &out);
+    EG_TRY(eg_plan_share(s, matmul_share));
     s->kernel = "gemm";
     s->flops = 2.0 * (double)eg_shape_size(y->shape) * (double)matmul_dims(y).k;
     return EG_OK;

@@ -16,18 +16,20 @@ static void max_pool_reference(const eg_node *y, const double *const *in, double
         out[i] = in[0][eg_pool_argmax(&d, in[0], i)];
 }
 
-static eg_status max_pool_run(const eg_step *s)
+static eg_status max_pool_share(const eg_step *s, const eg_team_part *part)
 {
+    int64_t in, out;
     const eg_node *y = s->node;
     eg_pool_dims d =
         eg_pool_dims_of(s->k, y->in[0]->shape, y->shape, y->attr, s->out[0]->layout);
-    s->k->max_pool(s->out[0]->data, s->in[0]->data, &d);
+    eg_pool_part(part, &d, &in, &out);
+    s->k->max_pool(s->out[0]->data + out, s->in[0]->data + in, &d);
     return EG_OK;
 }
 
 static eg_status max_pool_emit(eg_plan *p, const eg_node *y)
 {
-    return eg_emit_one(p, y, max_pool_run, eg_plan_layout(p, y->in[0]));
+    return eg_share_one(p, y, max_pool_share, eg_plan_layout(p, y->in[0]));
 }
 
 static eg_node *max_pool_sample(eg_graph *g, int i)

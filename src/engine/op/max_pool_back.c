@@ -18,12 +18,15 @@ static void max_pool_back_reference(const eg_node *y, const double *const *in, d
         out[eg_pool_argmax(&d, in[0], i)] += in[1][i];
 }
 
-static eg_status max_pool_back_run(const eg_step *s)
+static eg_status max_pool_back_share(const eg_step *s, const eg_team_part *part)
 {
+    int64_t in, out;
     const eg_node *y = s->node;
     eg_pool_dims d =
         eg_pool_dims_of(s->k, y->shape, y->in[1]->shape, y->attr, s->out[0]->layout);
-    s->k->max_pool_back(s->out[0]->data, s->in[0]->data, s->in[1]->data, s->with_relu, &d);
+    eg_pool_part(part, &d, &in, &out);
+    s->k->max_pool_back(s->out[0]->data + in, s->in[0]->data + in, s->in[1]->data + out,
+                        s->with_relu, &d);
     return EG_OK;
 }
 
@@ -62,9 +65,8 @@ static eg_status max_pool_back_emit(eg_plan *p, const eg_node *y)
     eg_layout layout = eg_plan_layout(p, y->in[0]);
     eg_value *in[] = {eg_plan_read(p, y->in[0], layout), eg_plan_read(p, y->in[1], layout)};
     eg_value *out = eg_plan_write(p, y, layout);
-    eg_step *s = eg_plan_step(p, y, max_pool_back_run, 2, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, 2, in, 1, &out);
+    EG_TRY(eg_plan_share(s, max_pool_back_share));
     const eg_node *relu = max_pool_back_relu(p, y);
     s->with_relu = relu != NULL;
     if (relu)

@@ -39,6 +39,10 @@ typedef void (*eg_binary)(float *y, const float *a, const float *b, size_t n);
 /* One step from y's only input to y, both in this layout. */
 eg_status eg_emit_one(eg_plan *p, const eg_node *y, eg_status (*run)(const eg_step *),
                       eg_layout layout);
+/* The same with a step that a team may share. */
+eg_status eg_share_one(eg_plan *p, const eg_node *y,
+                       eg_status (*share)(const eg_step *, const eg_team_part *),
+                       eg_layout layout);
 /* One step y = f(x) that keeps x's layout; keeps_zero: f(0) = 0, so filled-up lanes stay zero.
  */
 eg_status eg_emit_unary(eg_plan *p, const eg_node *y, eg_unary f, bool keeps_zero);
@@ -52,6 +56,12 @@ eg_layout eg_elementwise_layout(const eg_plan *p, const eg_node *y, bool keeps_z
 
 /* How a kernel sees [n, c, ...] in a layout; k may be NULL for the row-major one. */
 eg_channels eg_channels_of(const eg_kernels *k, const eg_node *x, eg_layout layout);
+/* Leaves only this part's channels, or blocks of them, in d, and says which channels these are;
+ * none: false. */
+bool eg_channels_part(const eg_kernels *k, const eg_team_part *part, eg_channels *d,
+                      eg_range *own);
+/* This part of n floats, for element-wise kernels: whole vectors but for the last. */
+eg_range eg_part_floats(const eg_team_part *part, size_t n);
 /* The layout for sums over a channel of x: its own, unless that has filled-up samples in it. */
 eg_layout eg_channel_layout(const eg_plan *p, const eg_node *x);
 
@@ -104,6 +114,9 @@ int64_t eg_pool_argmax(const eg_pool_dims *d, const double *x, int64_t out);
 /* How a kernel sees pooling from x to y; k may be NULL for the row-major layout. */
 eg_pool_dims eg_pool_dims_of(const eg_kernels *k, eg_shape x, eg_shape y, const eg_window *win,
                              eg_layout layout);
+
+/* Leaves only this part's images in d; in and out are the floats before them. */
+void eg_pool_part(const eg_team_part *part, eg_pool_dims *d, int64_t *in, int64_t *out);
 
 /* True for windows of 2x2 places that neither meet nor leave a place of x out. */
 bool eg_pool_halves(const eg_window *win, eg_shape x);

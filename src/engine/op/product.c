@@ -40,10 +40,20 @@ static void product_reference(const eg_node *y, const double *const *in, double 
         }
 }
 
-static eg_status product_run(const eg_step *s)
+enum { PRODUCT_ROWS = 8 };
+
+/* Rows of the result; a single row or column is another kernel's, and stays whole. */
+static eg_status product_share(const eg_step *s, const eg_team_part *part)
 {
     eg_product_shape d = product_dims(s->node);
-    return eg_multiply(s->k, &d, s->in[0]->data, s->in[1]->data, s->out[0]->data);
+    bool whole = d.n < PRODUCT_ROWS || d.m % PRODUCT_ROWS;
+    eg_range r = eg_team_range(part, d.m, whole ? d.m : PRODUCT_ROWS);
+    d.a_row = d.ta ? d.m : d.k;
+    d.m = r.to - r.from;
+    if (d.m == 0)
+        return EG_OK;
+    return eg_multiply(s->k, &d, s->in[0]->data + r.from * (d.ta ? 1 : d.k), s->in[1]->data,
+                       s->out[0]->data + r.from * d.n);
 }
 
 static eg_status product_emit(eg_plan *p, const eg_node *y)
@@ -51,9 +61,8 @@ static eg_status product_emit(eg_plan *p, const eg_node *y)
     eg_value *in[] = {eg_plan_read(p, y->in[0], EG_ROWMAJOR),
                       eg_plan_read(p, y->in[1], EG_ROWMAJOR)};
     eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    eg_step *s = eg_plan_step(p, y, product_run, 2, in, 1, &out);
-    if (!s)
-        return EG_ENOMEM;
+    eg_step *s = eg_plan_step(p, y, NULL, 2, in, 1, &out);
+    EG_TRY(eg_plan_share(s, product_share));
     eg_product_shape d = product_dims(y);
     s->flops = 2.0 * (double)d.m * (double)d.n * (double)d.k;
     return EG_OK;

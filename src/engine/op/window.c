@@ -79,6 +79,14 @@ bool eg_pool_halves(const eg_window *win, eg_shape x)
            x.dim[3] % 2 == 0;
 }
 
+void eg_pool_part(const eg_team_part *part, eg_pool_dims *d, int64_t *in, int64_t *out)
+{
+    eg_range r = eg_team_range(part, d->images, 1);
+    *in = r.from * d->h * d->w * d->pitch;
+    *out = r.from * d->oh * d->ow * d->pitch;
+    d->images = r.to - r.from;
+}
+
 eg_pool_dims eg_pool_dims_of(const eg_kernels *k, eg_shape x, eg_shape y, const eg_window *win,
                              eg_layout layout)
 {

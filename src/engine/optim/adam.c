@@ -18,4 +18,5 @@ const eg_optim eg_optim_adam = {
     .component = {"adam", "Adam; decay is part of the gradient", sizeof(adam), adam_opts},
     .n_slots = 2,
     .step = adam_run,
+    .apart = true,
 };

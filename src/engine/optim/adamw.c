@@ -18,4 +18,5 @@ const eg_optim eg_optim_adamw = {
     .component = {"adamw", "Adam; decay scales the weights apart", sizeof(adam), adamw_opts},
     .n_slots = 2,
     .step = adamw_run,
+    .apart = true,
 };

@@ -3,7 +3,7 @@
  */
 #include <engram/optim.h>
 
-#include "base/base.h"
+#include "base/team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,11 @@ eg_status eg_optim_check(const eg_optim *kind, const void *options)
 }
 
 enum { OPTIMIZER_SLOTS = 2 };
+
+/* Parts of a step begin at multiples of so many weights; a weight takes about so many seconds.
+ */
+enum { OPTIMIZER_GRAIN = 1024 };
+#define OPTIMIZER_WORK 8e-10
 
 struct eg_optimizer {
     const eg_optim *kind;
@@ -100,9 +105,37 @@ void eg_optimizer_set_rate(eg_optimizer *o, double lr)
     EG_ASSERT(s == EG_OK);
 }
 
+/* A step of many weights, of which each thread of a team has a range. */
+typedef struct optimizer_step {
+    eg_optimizer *o;
+    float *w;
+    const float *g;
+} optimizer_step;
+
+static eg_status optimizer_share(void *context, const eg_team_part *part)
+{
+    const optimizer_step *s = context;
+    eg_optimizer *o = s->o;
+    eg_range r = eg_team_range(part, (int64_t)o->n, OPTIMIZER_GRAIN);
+    float *slots[OPTIMIZER_SLOTS];
+    for (int i = 0; i < OPTIMIZER_SLOTS; i++)
+        slots[i] = o->slots[i] ? o->slots[i] + r.from : NULL;
+    if (r.to > r.from)
+        o->kind->step(o->options, s->w + r.from, slots, s->g + r.from, (size_t)(r.to - r.from),
+                      o->t);
+    return EG_OK;
+}
+
 void eg_optimizer_step(eg_optimizer *o, float *w, const float *g)
 {
-    o->kind->step(o->options, w, o->slots, g, o->n, ++o->t);
+    eg_team *team = eg_team_here();
+    bool shared = eg_team_size(team) > 1 && o->kind->apart &&
+                  (double)o->n * OPTIMIZER_WORK >= eg_team_least(team);
+    o->t++;
+    if (shared)
+        eg_team_run(team, optimizer_share, &(optimizer_step){o, w, g}); /* it cannot fail */
+    else
+        o->kind->step(o->options, w, o->slots, g, o->n, o->t);
 }
 
 void eg_optimizer_reset(eg_optimizer *o)

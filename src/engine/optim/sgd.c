@@ -46,4 +46,5 @@ const eg_optim eg_optim_sgd = {
     .check = sgd_check,
     .n_slots = 1,
     .step = sgd_step,
+    .apart = true,
 };

@@ -12,6 +12,12 @@ static int64_t channel_blocks(const eg_channels *d)
     return d->blocked ? (d->c + EG_V - 1) / EG_V : d->c;
 }
 
+/* The first that is not meant any more. */
+static int64_t channel_end(const eg_channels *d)
+{
+    return d->to ? d->to : channel_blocks(d);
+}
+
 /* Floats of one sample's channel or block of channels. */
 static int64_t channel_run(const eg_channels *d)
 {
@@ -81,7 +87,7 @@ void EG_KERNEL(channel_stats)(float *stats, const float *x, const eg_channels *d
 {
     int64_t run = channel_run(d), blocks = channel_blocks(d);
     double count = (double)(d->n * d->area);
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = d->from; b < channel_end(d); b++) {
         /* Shifting by a value of the channel keeps the variance of data with a large mean. */
         eg_vec shift;
         for (int l = 0; l < EG_V; l++)
@@ -144,7 +150,7 @@ void EG_KERNEL(channel_affine)(float *y, const float *x, const float *scale, con
 {
     int64_t run = channel_run(d), blocks = channel_blocks(d);
     for (int64_t n = 0; n < d->n; n++)
-        for (int64_t b = 0; b < blocks; b++) {
+        for (int64_t b = d->from; b < channel_end(d); b++) {
             int64_t at = (n * blocks + b) * run;
             eg_vec s = channel_lanes(scale, b, d), t = channel_lanes(shift, b, d);
             if (other && relu)
@@ -177,7 +183,7 @@ static void channel_sum_run(const float *x, int64_t n, bool blocked, double *sum
 void EG_KERNEL(channel_sum)(float *y, const float *x, const eg_channels *d)
 {
     int64_t run = channel_run(d), blocks = channel_blocks(d);
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = d->from; b < channel_end(d); b++) {
         double sum[EG_V] = {0};
         for (int64_t n = 0; n < d->n; n++)
             channel_sum_run(x + (n * blocks + b) * run, run, d->blocked, sum);
@@ -245,7 +251,7 @@ void EG_KERNEL(channel_dots)(float *sums, const float *x, const float *stats, co
                              const float *dy, const eg_channels *d)
 {
     int64_t run = channel_run(d), blocks = channel_blocks(d);
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = d->from; b < channel_end(d); b++) {
         double sum[EG_V] = {0}, dots[EG_V] = {0};
         eg_vec mean = channel_lanes(stats, b, d);
         for (int64_t n = 0; n < d->n; n++) {
@@ -289,7 +295,7 @@ void EG_KERNEL(channel_back)(float *dx, const float *x, const float *mask, const
 {
     int64_t run = channel_run(d), blocks = channel_blocks(d);
     for (int64_t n = 0; n < d->n; n++)
-        for (int64_t k = 0; k < blocks; k++) {
+        for (int64_t k = d->from; k < channel_end(d); k++) {
             int64_t at = (n * blocks + k) * run;
             eg_vec a = channel_lanes(abc, k, d), b = channel_lanes(abc + d->c, k, d);
             eg_vec c = channel_lanes(abc + 2 * d->c, k, d);

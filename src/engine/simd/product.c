@@ -86,7 +86,9 @@ void EG_KERNEL(product)(float *c, const float *a, const float *b, const eg_produ
                               .cols = cols,
                               .depth = depth,
                               .a_down = d->ta ? 1 : d->k,
-                              .a_right = d->ta ? d->m : 1,
+                              .a_right = !d->ta     ? 1
+                                         : d->a_row ? d->a_row
+                                                    : d->m,
                               .add = d->add || at > 0};
             int64_t i = 0;
             for (; i < d->m; i += i + ROWS <= d->m ? ROWS : 1) {

@@ -30,6 +30,12 @@ static winograd_place winograd_first(const eg_winograd_tiles *t)
     return (winograd_place){t->from / area, t->from % area / t->cols, t->from % t->cols};
 }
 
+/* The first block of channels that is not meant any more. */
+static int64_t winograd_end(const eg_winograd_tiles *t)
+{
+    return t->end ? t->end : t->c / EG_V;
+}
+
 static void winograd_next(winograd_place *p, const eg_winograd_tiles *t)
 {
     if (++p->col < t->cols)
@@ -100,7 +106,7 @@ WINOGRAD_INLINE void winograd_input_all(float *v, const float *x, const eg_winog
 {
     const int rows = winograd_window(taps), cols = winograd_window(across);
     int64_t blocks = t->c / EG_V;
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = t->block; b < winograd_end(t); b++) {
         winograd_place p = winograd_first(t);
         for (int64_t i = 0; i < t->n; i++, winograd_next(&p, t)) {
             const eg_vec *image = (const eg_vec *)x + (p.image * blocks + b) * t->h * t->w;
@@ -150,7 +156,7 @@ WINOGRAD_INLINE void winograd_back_all(float *dm, const float *dy, const eg_wino
                                        int taps)
 {
     int64_t blocks = t->c / EG_V;
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = t->block; b < winograd_end(t); b++) {
         winograd_place p = winograd_first(t);
         panel_column column = panel_find(b, blocks, t->n);
         for (int64_t i = 0; i < t->n; i++, winograd_next(&p, t)) {
@@ -235,7 +241,7 @@ void EG_KERNEL(winograd_output)(float *y, const float *m, const float *bias, boo
                                 const eg_winograd_tiles *t)
 {
     int64_t blocks = t->c / EG_V;
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = t->block; b < winograd_end(t); b++) {
         const eg_vec *column = (const eg_vec *)m + panel_find(b, blocks, t->n).at;
         winograd_finish f = {.relu = relu};
         if (bias)
