@@ -12,7 +12,7 @@
 
 typedef struct bench_options {
     const char *peer, *model, *generator;
-    int64_t batch;
+    int64_t batch, threads;
     double seconds;
     bool layers, data, norms, convs, json;
 } bench_options;
@@ -104,6 +104,13 @@ static bool bench_wanted(const bench_options *o, int i)
            (!o->batch || o->batch == bench_table[i].batch);
 }
 
+static const char *bench_of_threads(const bench_options *o)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "%lld threads", (long long)o->threads);
+    return o->threads > 1 ? text : "one thread";
+}
+
 static eg_status bench_run_table(const bench_options *o, bench_peer *peer)
 {
     double peak = eg_isa_peak_gflops();
@@ -111,11 +118,11 @@ static eg_status bench_run_table(const bench_options *o, bench_peer *peer)
     if (o->json)
         printf("[");
     else
-        printf("one thread, %s, measured peak %.0f GFLOP/s%s%s\n\n%-14s %5s  %-5s %11s %9s "
+        printf("%s, %s, measured peak %.0f GFLOP/s%s%s\n\n%-14s %5s  %-5s %11s %9s "
                "%7s%s\n",
-               eg_isa_name(), peak, peer ? "; peer " : "", peer ? peer->about : "", "model",
-               "batch", "mode", "samples/s", "GFLOP/s", "of peak",
-               peer ? "      peer/s   ratio" : "");
+               bench_of_threads(o), eg_isa_name(), peak, peer ? "; peer " : "",
+               peer ? peer->about : "", "model", "batch", "mode", "samples/s", "GFLOP/s",
+               "of peak", peer ? "      peer/s   ratio" : "");
     for (int i = 0; i < 2 * BENCH_TABLE + 2; i++) {
         bench_row row = {.train = i % 2 == 0};
         if (i < 2 * BENCH_TABLE && bench_wanted(o, i / 2)) {
@@ -219,6 +226,9 @@ static const cli_option bench_rows[] = {
             .what = "samples"),
     CLI_REAL("--seconds", "S", bench_options, seconds, 0.001, 3600, "time for each figure (4)",
              .what = "seconds"),
+    CLI_INT("--threads", "N", bench_options, threads, 1, 64,
+            "threads that compute a step together (1); times are then the clock's",
+            .what = "threads"),
     CLI_ISA,
     CLI_FLAG("--json", bench_options, json, "as JSON"),
     CLI_END,
@@ -252,6 +262,8 @@ static int bench_run(int argc, char **argv)
         wrong = bench_check(&o);
     if (wrong)
         return wrong;
+    if (o.threads > 1 && eg_threads_begin((int)o.threads) != EG_OK)
+        return eg_cli_failed();
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.norms)

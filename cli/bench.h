@@ -33,7 +33,8 @@ eg_status bench_best(bench_step step, void *job, double (*clock)(void), double s
 eg_status bench_layers(const char *name, int64_t batch, bench_step step, void *job,
                        eg_plan *plan, double seconds);
 
-/* This thread's own time: others on the machine do not count. */
+/* This thread's own time: others on the machine do not count. Where several threads compute,
+ * that of the clock. */
 double bench_clock(void);
 
 /* Prints how long batches take to assemble, beside a training step of cnn-small. */

@@ -13,6 +13,7 @@
 typedef struct join_options {
     eg_join_how how;
     cli_texts settings;
+    int64_t threads;
     bool quiet;
 } join_options;
 
@@ -60,6 +61,8 @@ static const cli_option join_rows[] = {
              "bring the global model when the run is over (`engram get` does so at any time)"),
     CLI_SETTINGS(join_options, settings, "data=npy, data.path=/srv/mine.npz",
                  .with = "--own-data"),
+    CLI_INT("--threads", "N", join_options, threads, 1, 64,
+            "threads that compute together (1); no result changes", .what = "threads"),
     CLI_ISA,
     CLI_REAL("--patience", "S", join_options, how.patience, 0.1, 1e9,
              "seconds to wait for a server that is away (600)", .what = "seconds"),
@@ -75,6 +78,7 @@ static int join_run(int argc, char **argv)
     if (wrong)
         return wrong;
     umask(077);
+    o.how.threads = (int)o.threads;
     o.how.settings = o.settings.list, o.how.n_settings = o.settings.n;
     o.how.moment = join_show, o.how.say = screen_say, o.how.context = &o;
     if (stop_watch(true) != EG_OK || eg_join(&o.how, &n_turns) != EG_OK)

@@ -58,6 +58,7 @@ static const struct {
     {"scenario", "{kind: NAME, OPTION: VALUE, ..., partition: {kind: NAME, ...}}"},
     {"seeds", "runs are made with these, 0..4 or [0, 1, 5], where a call says no others"},
     {"workers", "threads that train clients, where a call does not say --workers"},
+    {"threads", "threads that compute together for each of these, likewise"},
     {"out", "where run folders go, where a call does not say --out"},
     {"plugins", "shared objects to load, relative to the file: [./mine.so]; they are code"},
     {"METHOD", "a method's options, by its name: re-fed: {size: 500}"},

@@ -127,6 +127,7 @@ static int ranks_join(const runner_options *o, const int64_t order[EG_ORDER])
     bool stopped;
     const eg_run_how how = {.seed = (uint64_t)order[3],
                             .workers = (int)o->workers,
+                            .threads = (int)o->threads,
                             .out = o->out,
                             .data_dir = o->data_dir,
                             .folder = source->file ? NULL : source->path,

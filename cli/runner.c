@@ -85,7 +85,8 @@ static int run_carry_out(const runner_options *o, const eg_experiment *e,
 {
     screen shown = run_screen(o, e, chosen->seed);
     eg_run_how how = *chosen;
-    how.workers = (int)o->workers, how.out = o->out, how.data_dir = o->data_dir;
+    how.workers = (int)o->workers, how.threads = (int)o->threads, how.out = o->out,
+    how.data_dir = o->data_dir;
     how.transport = o->transport, how.listen = o->listen, how.force = o->force,
     how.sheets = o->sheets;
     how.progress = run_show, how.moment = run_show_moment, how.loading = run_show_loading,

@@ -41,10 +41,10 @@ typedef struct runner_options {
     bool placed;               /* --out was given */
     const runner_source *says; /* the first file that says how it is carried out; NULL: none */
     bool mpi;
-    int64_t workers;
-    int64_t jobs;       /* compare's: runs side by side; 0: one after the other */
-    runner_share share; /* compare's */
-    bool beside;        /* others do the same beside this process: runs are its own, no bar */
+    int64_t workers, threads; /* 0: not said */
+    int64_t jobs;             /* compare's: runs side by side; 0: one after the other */
+    runner_share share;       /* compare's */
+    bool beside; /* others do the same beside this process: runs are its own, no bar */
     bool resume, replay, force, quiet, json;
     const char *transport; /* NULL: the usual one */
     char again[1024]; /* the options with which a stopped run goes on, each after a blank */

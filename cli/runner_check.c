@@ -105,14 +105,16 @@ static int check_says(runner_options *o, const runner_source *source)
     const eg_file_says *says = eg_experiment_file_says(source->file);
     if (o->says && memcmp(says, eg_experiment_file_says(o->says->file), sizeof *says) != 0)
         return eg_cli_usage(o->verb,
-                            "%s and %s differ in what they say of seeds, workers or out: run "
-                            "one file at a time",
+                            "%s and %s differ in what they say of seeds, workers, threads "
+                            "or out: run one file at a time",
                             o->says->path, source->path);
     o->says = source;
     if (*says->out && !o->placed)
         o->out = says->out;
     if (says->workers && !o->workers)
         o->workers = says->workers;
+    if (says->threads && !o->threads)
+        o->threads = says->threads;
     if (!*says->seeds || o->seeded || o->listen)
         return 0;
     return eg_blame(cli_ranges_read(says->seeds, &o->seeds), "%s: seeds", source->path) == EG_OK

@@ -38,6 +38,10 @@ const cli_option runner_rows[] = {
                "one run for each of these seeds"),
     CLI_INT("--workers", "N", runner_options, workers, 1, 64,
             "threads that train clients (one per core); no result changes", .what = "workers"),
+    CLI_INT("--threads", "N", runner_options, threads, 1, 64,
+            "threads that compute together for each of these (1, and those of workers that "
+            "have no client); no result changes",
+            .what = "threads"),
     CLI_FOLDER("--out", "DIR", runner_options, out, "where run folders go (runs)"),
     CLI_DATA_DIR(runner_options, data_dir),
     CLI_ISA,

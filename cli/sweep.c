@@ -162,9 +162,10 @@ static int sweep_jobs(sweep *s, size_t n_missing)
     runner_options o = *s->o;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int n = (size_t)o.jobs < n_missing ? (int)o.jobs : (int)n_missing, started = 0, code = 0;
+    long each = cores / n / (o.threads ? o.threads : 1);
     o.beside = true;
     if (!o.workers)
-        o.workers = cores > n ? cores / n : 1;
+        o.workers = each > 1 ? each : 1;
     s->folders->since = eg_seconds();
     fflush(stdout);
     for (; started < n && code == 0; started++) {

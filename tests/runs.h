@@ -16,6 +16,9 @@ static inline bool runs_goes_on(void *context, const eg_progress *p)
     return p->round < *(const int64_t *)context;
 }
 
+/* Threads of each worker in later runs; 0: not said. */
+static int runs_threads;
+
 /* Runs it with seed 3 in a folder of its own inside `folder`, stopped and resumed after `stop`
  * rounds, if that is not 0; path: where. Workers below 0: so many processes of their own. */
 static inline eg_status runs_run(const eg_experiment *e, const char *folder, int workers,
@@ -25,7 +28,7 @@ static inline eg_status runs_run(const eg_experiment *e, const char *folder, int
     char out[FILES_PATH * 2];
     bool stopped = false;
     snprintf(out, sizeof out, "%s/runs%d", folder, number++);
-    eg_run_how how = {.seed = 3, .workers = abs(workers), .out = out};
+    eg_run_how how = {.seed = 3, .workers = abs(workers), .threads = runs_threads, .out = out};
     how.transport = workers < 0 ? "processes" : NULL;
     if (stop) {
         how.progress = runs_goes_on, how.context = &stop;

@@ -44,12 +44,12 @@ const char *eg_experiment_file_label(const eg_experiment_file *f, size_t i);
 const eg_published *eg_experiment_file_published(const eg_experiment_file *f, size_t *n);
 
 /* How a file says that its runs are carried out, if a call does not say otherwise: texts are ""
- * and workers 0 where it says nothing. No result depends on it. */
+ * and numbers 0 where it says nothing. No result depends on it. */
 enum { EG_SAYS_SIZE = 512, EG_MOST_WORKERS = 64 };
 typedef struct eg_file_says {
     char seeds[EG_SAYS_SIZE]; /* "0..4" */
     char out[EG_SAYS_SIZE];   /* where run folders go */
-    int64_t workers;
+    int64_t workers, threads;
 } eg_file_says;
 const eg_file_says *eg_experiment_file_says(const eg_experiment_file *f);
 

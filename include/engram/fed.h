@@ -42,6 +42,7 @@ typedef struct eg_moment {
 typedef struct eg_run_how {
     uint64_t seed;
     int workers;             /* 0: as many as there are cores; of a rank: 1 */
+    int threads;             /* of each of these; 0: one, and those of workers without a turn */
     const char *out;         /* where run folders go; NULL: "runs" */
     const char *data_dir;    /* NULL: ENGRAM_DATA */
     bool resume;             /* continue what is there */

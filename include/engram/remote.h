@@ -88,6 +88,7 @@ typedef struct eg_join_how {
                                     data; only with own_data */
     size_t n_settings;
     bool own_data;
+    int threads;         /* that compute its turns; 0: one */
     const char *model;   /* a file that gets the global model when the run is over; or NULL */
     const char *allow;   /* what may leave it beside the model: names of eg_leavings with commas
                             between; "": nothing. NULL: whatever the method takes */

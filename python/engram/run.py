@@ -36,14 +36,15 @@ def open_file(experiment: Union[str, "os.PathLike[str]", Experiment]) -> Any:
 def run(experiment: Union[str, "os.PathLike[str]", Experiment], *,
         only: Union[None, str, Sequence[str]] = None, seeds: Iterable[int] = (0,),
         set: Optional[Dict[str, Any]] = None, out: str = "runs", workers: int = 0,
-        data_dir: Optional[str] = None, transport: Optional[str] = None, reuse: bool = True,
-        resume: bool = True, progress: Union[bool, Callable[..., Any]] = True,
+        threads: int = 0, data_dir: Optional[str] = None, transport: Optional[str] = None,
+        reuse: bool = True, resume: bool = True, progress: Union[bool, Callable[..., Any]] = True,
         say: Optional[Callable[[str], Any]] = None) -> Runs:
     """Carries out runs of an experiment file, or of an Experiment, and reads them.
 
     only: labels, all without it. set: settings over the file's, {"optimizer.lr": 0.05}; a list of
     values makes a run for each. Finished runs are read and not carried out again (reuse);
-    unfinished ones go on from their checkpoint (resume). With methods written in Python several
+    unfinished ones go on from their checkpoint (resume). workers clients work at once (0: one per
+    core), each with so many threads; no result changes. With methods written in Python several
     workers are processes, so that their hooks run side by side. progress: a bar, or a function
     of (round, n_rounds, loss, accuracy, seconds, evaluated) that may return False to stop at a
     checkpoint. Ctrl-C stops there too, and the same call goes on from it. Under mpirun all ranks
@@ -56,7 +57,8 @@ def run(experiment: Union[str, "os.PathLike[str]", Experiment], *,
     for label in labels:
         for one in _engram.sweep(file, label, _settings(set)):
             for seed in seeds:
-                job = Job(one, int(seed), workers, out, data_dir, transport, resume, progress, say)
+                job = Job(one, int(seed), workers, out, data_dir, transport, resume, progress, say,
+                          threads)
                 folders.append(ranks.run(job, reuse) if ranks else job.run(reuse))
     return Runs(folders, [file])
 
@@ -65,8 +67,10 @@ class Job:
     """One run to be carried out."""
 
     def __init__(self, one: Any, seed: int, workers: int, out: str, data_dir: Optional[str],
-                 transport: Optional[str], resume: bool, progress: Any, say: Any) -> None:
+                 transport: Optional[str], resume: bool, progress: Any, say: Any,
+                 threads: int = 0) -> None:
         self.one, self.seed, self.workers, self.out = one, seed, workers, out
+        self.threads = threads
         self.data_dir, self.transport, self.resume = data_dir, transport, resume
         self.progress, self.say = progress, say
         self.folder = _engram.folder(one, out, seed)
@@ -103,8 +107,8 @@ class Job:
 
             try:
                 there = os.path.exists(self.folder)
-                _engram.run(self.one, self.seed, self.workers, self.out, self.data_dir,
-                            there and self.resume, False, transport, -1, call,
+                _engram.run(self.one, self.seed, self.workers, self.threads, self.out,
+                            self.data_dir, there and self.resume, False, transport, -1, call,
                             bar.moment if bar else None, loading, self.say,
                             ranks.handle if ranks else None,
                             (*listen[:-1], fleet) if listen else None, interrupts.held())

@@ -311,10 +311,10 @@ static PyObject *run_carry_out(PyObject *m, PyObject *args)
     char folder[512] = "";
     bool stopped = false;
     (void)m;
-    if (!PyArg_ParseTuple(args, "OKizzppzLOOOOOOO:run", &experiment, &seed, &how.workers,
-                          &how.out, &how.data_dir, &resume, &force, &how.transport, &sheets,
-                          &calls.progress, &calls.moment, &calls.loading, &calls.say, &cluster,
-                          &listen, &signals))
+    if (!PyArg_ParseTuple(args, "OKiizzppzLOOOOOOO:run", &experiment, &seed, &how.workers,
+                          &how.threads, &how.out, &how.data_dir, &resume, &force,
+                          &how.transport, &sheets, &calls.progress, &calls.moment,
+                          &calls.loading, &calls.say, &cluster, &listen, &signals))
         return NULL;
     const eg_experiment *e = eg_py_get(experiment, "experiment");
     if (!e || (cluster != Py_None && !(how.cluster = eg_py_get(cluster, "cluster"))) ||

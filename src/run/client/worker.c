@@ -60,6 +60,7 @@ eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_n
 
 void eg_worker_close(eg_worker *w)
 {
+    eg_team_free(w->team);
     eg_program_free(w->learn);
     eg_program_free(w->test);
     eg_program_free(w->both);
@@ -367,7 +368,7 @@ eg_status eg_worker_take_work(eg_worker *w, const eg_turn *turn, eg_reply *out)
     return s;
 }
 
-eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
+static eg_status worker_take(eg_worker *w, const eg_turn *turn, eg_reply *out)
 {
     double since = eg_seconds();
     *out = (eg_reply){0};
@@ -392,6 +393,36 @@ eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
     out->flops = eg_flops() - flops;
     memcpy(out->part_seconds, w->chain.seconds, sizeof out->part_seconds);
     return s;
+}
+
+/* A team of the size that it may have now; a worker of one thread has none. */
+static eg_status worker_gather(eg_worker *w)
+{
+    if (w->threads <= 1 || eg_team_size(w->team) == w->threads)
+        return EG_OK;
+    eg_team_free(w->team);
+    w->team = NULL;
+    return eg_team_new(w->threads, &w->team);
+}
+
+eg_status eg_worker_turn(eg_worker *w, const eg_turn *turn, eg_reply *out)
+{
+    eg_team *before = eg_team_here();
+    *out = (eg_reply){0};
+    EG_TRY(worker_gather(w));
+    eg_team_enter(w->threads > 1 ? w->team : NULL);
+    eg_status s = worker_take(w, turn, out);
+    eg_team_enter(before);
+    return s;
+}
+
+void eg_workers_share(eg_worker *workers, int n, int64_t n_turns, int threads)
+{
+    int busy = n_turns < n ? (int)n_turns : n;
+    int each = busy > 0 ? threads / busy : 1;
+    each = each < EG_MAX_TEAM ? each : EG_MAX_TEAM;
+    for (int i = 0; i < n; i++)
+        workers[i].threads = each;
 }
 
 eg_status eg_worker_exhibit(eg_worker *w, int64_t client, const eg_receipt *kept,

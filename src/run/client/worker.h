@@ -8,6 +8,7 @@
 #ifndef EG_WORKER_H
 #define EG_WORKER_H
 
+#include "base/team.h"
 #include "engine/model/shelf.h"
 #include "method/chain.h"
 #include "run/experiment/feed.h"
@@ -113,6 +114,8 @@ struct eg_worker {
     const eg_agreement *agreed;
     eg_chain chain; /* the client's half of every part */
     eg_client client;
+    int threads;          /* that compute its turns, its own among them; 0: that alone */
+    eg_team *team;        /* of as many as it had last; NULL: it never had more than its own */
     const eg_turn *turn;  /* the client's, at the moment */
     eg_reply *reply;      /* what it comes to */
     eg_records *records;  /* the client's */
@@ -153,6 +156,9 @@ void eg_worker_close(eg_worker *w);
 #define EG_UPLOADED "uploaded"
 bool eg_worker_tests_uploads(const eg_experiment *e, const eg_scenario *s,
                              const eg_agreement *agreed, int64_t round);
+
+/* Shares so many threads among n workers, of whom at most n_turns are at work at once. */
+void eg_workers_share(eg_worker *workers, int n, int64_t n_turns, int threads);
 
 /* A turn that is a piece of the server's work. */
 eg_status eg_worker_take_work(eg_worker *w, const eg_turn *turn, eg_reply *out);

@@ -104,9 +104,9 @@ struct eg_experiment_file {
 
 /* The keys every file may have that are no method's name. */
 static const char *const file_keys[] = {
-    "name",      "scale", "bound",    "data",   "model",   "scenario", "memory",
-    "optimizer", "train", "schedule", "server", "secure",  "dp",       "pretrain",
-    "eval",      "runs",  "sweep",    "seeds",  "workers", "out",      "plugins"};
+    "name",  "scale",    "bound",   "data",    "model", "scenario", "memory", "optimizer",
+    "train", "schedule", "server",  "secure",  "dp",    "pretrain", "eval",   "runs",
+    "sweep", "seeds",    "workers", "threads", "out",   "plugins"};
 
 static const char *file_label(const eg_yaml_node *run)
 {

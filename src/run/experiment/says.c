@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const says_keys[] = {"seeds", "workers", "out", "plugins"};
+static const char *const says_keys[] = {"seeds", "workers", "threads", "out", "plugins"};
 
 bool eg_says_knows(const char *key)
 {
@@ -41,27 +41,34 @@ static eg_status says_text(const eg_yaml *y, const eg_yaml_node *node, char out[
     return used ? EG_OK : eg_yaml_fail(y, node, EG_EINVAL, "%s: a value is wanted", node->key);
 }
 
+/* A count under a key; none: 0. */
+static eg_status says_count(const eg_yaml *y, const char *key, int64_t *out)
+{
+    const eg_yaml_node *node = eg_yaml_get(eg_yaml_root(y), key);
+    char text[EG_SAYS_SIZE], *end;
+    *out = 0;
+    if (!node)
+        return EG_OK;
+    EG_TRY(says_text(y, node, text));
+    *out = strtol(text, &end, 10);
+    return *end || *out < 1 || *out > EG_MOST_WORKERS
+               ? eg_yaml_fail(y, node, EG_EINVAL, "%s: '%.40s' is no number from 1 to %d", key,
+                              text, EG_MOST_WORKERS)
+               : EG_OK;
+}
+
 eg_status eg_says_read(const eg_yaml *y, eg_file_says *out)
 {
     const eg_yaml_node *root = eg_yaml_root(y);
     const eg_yaml_node *seeds = eg_yaml_get(root, "seeds");
-    const eg_yaml_node *workers = eg_yaml_get(root, "workers");
     const eg_yaml_node *to = eg_yaml_get(root, "out");
-    char text[EG_SAYS_SIZE], *end;
     *out = (eg_file_says){0};
     if (seeds)
         EG_TRY(says_text(y, seeds, out->seeds));
     if (to)
         EG_TRY(says_text(y, to, out->out));
-    if (!workers)
-        return EG_OK;
-    EG_TRY(says_text(y, workers, text));
-    out->workers = strtol(text, &end, 10);
-    return *end || out->workers < 1 || out->workers > EG_MOST_WORKERS
-               ? eg_yaml_fail(y, workers, EG_EINVAL,
-                              "workers: '%.40s' is no number from 1 to %d", text,
-                              EG_MOST_WORKERS)
-               : EG_OK;
+    EG_TRY(says_count(y, "workers", &out->workers));
+    return says_count(y, "threads", &out->threads);
 }
 
 eg_status eg_says_plugins(const eg_yaml *y, const char *folder, char out[EG_PLUGINS_SIZE])

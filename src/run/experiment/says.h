@@ -1,4 +1,5 @@
-/* says.h - how an experiment file wants its runs carried out: seeds, workers, out, plugins.
+/* says.h - how an experiment file wants its runs carried out: seeds, workers, threads,
+ * out, plugins.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EG_SAYS_H

@@ -54,6 +54,8 @@ typedef struct eg_federation {
     eg_chain chain;      /* the server's half of every part */
     eg_worker workers[EG_MAX_THREADS];
     int n_workers;
+    int threads;   /* that all of them may have, or the server while they wait */
+    eg_team *team; /* the server's own; NULL: one thread */
     const eg_transport *transport;
     void *carrier; /* the transport's state */
     eg_cursor *cursor;
@@ -92,6 +94,13 @@ typedef struct eg_federation {
 
 /* Tells whoever waits where the round stands: m->at, what, done and of. */
 void eg_federation_moment(const eg_federation *f, eg_moment m);
+
+/* crew.c: how many clients may work at once, how many threads there are for all of them, and
+ * the server's own team of as many, which its thread enters. */
+int eg_federation_workers(const eg_run_how *how);
+int eg_federation_threads(const eg_run_how *how);
+eg_status eg_federation_gather(eg_federation *f);
+void eg_federation_scatter(eg_federation *f);
 
 /* One round of exchanges, logged. */
 eg_status eg_federation_round(eg_federation *f);

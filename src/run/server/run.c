@@ -47,7 +47,11 @@ static eg_status run_start_model(eg_federation *f, const eg_run_how *how)
         return EG_OK;
     eg_net_spec spec = eg_feed_net(e, &f->feed);
     double begun = eg_seconds();
+    bool early = !f->team;
+    EG_TRY(eg_federation_gather(f));
     EG_TRY(eg_pretrain_for(e, &spec, &make, &encoder));
+    if (early)
+        eg_federation_scatter(f);     /* a transport may fork, which it cannot beside threads */
     f->since += eg_seconds() - begun; /* a run takes as long whoever makes its encoder */
     memcpy(f->encoder_sha256, encoder.sha256, sizeof encoder.sha256);
     return eg_net_start(f->net, encoder.path,
@@ -103,17 +107,10 @@ static eg_status run_check_apart(const eg_federation *f)
     return EG_OK;
 }
 
-static int run_threads(const eg_run_how *how)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int want = how->workers > 0 ? how->workers : cores > 0 && !how->cluster ? (int)cores : 1;
-    return want > EG_MAX_THREADS ? EG_MAX_THREADS : want;
-}
-
 /* Processes before threads: the transport first, then the workers. */
 static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
 {
-    int want = run_threads(how);
+    int want = eg_federation_workers(how);
     const char *usual = how->listen ? "https" : how->cluster ? "mpi" : "threads";
     const eg_transport *t = eg_transport_find(how->transport ? how->transport : usual);
     if (!t)
@@ -130,11 +127,13 @@ static eg_status run_open_clients(eg_federation *f, const eg_run_how *how)
                                           .cluster = how->cluster,
                                           .listen = how->listen,
                                           .n_workers = want,
+                                          .threads = f->threads,
                                           .workers = f->workers}));
     for (; f->n_workers < want; f->n_workers++)
         EG_TRY(eg_worker_open(f->e, &f->feed, f->net, &f->agreed, f->store,
                               &f->workers[f->n_workers]));
-    return EG_OK;
+    eg_workers_share(f->workers, want, want, f->threads);
+    return eg_federation_gather(f);
 }
 
 /* What the network says to the rows of one sample in its training form. */
@@ -195,6 +194,7 @@ static eg_status run_check_batches(const eg_federation *f)
 static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run_how *how)
 {
     f->e = e, f->how = how, f->seed = how->seed;
+    f->threads = eg_federation_threads(how);
     f->accuracy = f->validation = f->patience.best = -1;
     const eg_origin from = {
         .dir = how->data_dir, .seed = how->seed, .show = how->loading, .context = how->context};
@@ -205,7 +205,7 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
     /* A run that goes on has its model, unless it had not begun, but for what is frozen. */
     if (!how->resume || eg_net_is_frozen(f->net))
         EG_TRY(run_start_model(f, how));
-    const eg_features_how encode = {.threads = run_threads(how),
+    const eg_features_how encode = {.threads = eg_federation_workers(how),
                                     .value = f->param,
                                     .state = f->state,
                                     .say = how->say,
@@ -223,6 +223,7 @@ static void run_close(eg_federation *f)
     if (f->carrier && f->transport->close)
         f->transport->close(f->carrier);
     free(f->carrier);
+    eg_federation_scatter(f);
     for (int i = 0; i < f->n_workers; i++)
         eg_worker_close(&f->workers[i]);
     eg_records_free(f->records);

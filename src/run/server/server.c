@@ -108,6 +108,8 @@ static eg_status server_work_here(void *self, int thread, const eg_turn *turn,
 static eg_status server_share_begin(eg_federation *f, const eg_job *job, eg_desk **desk)
 {
     *desk = NULL;
+    if (!f->transport->shares)
+        eg_workers_share(f->workers, f->n_workers, job->n, f->threads);
     return f->transport->shares ? f->transport->begin(f->carrier, job)
                                 : eg_desk_open(job, f->n_workers, server_work_here, f, desk);
 }

@@ -211,6 +211,7 @@ static eg_status join_work(join *j, eg_turn *turn, eg_reply *reply)
     turn->told_boundary =
         turn->told_boundary ||
         (j->new_task && eg_scenario_offers(j->rig->feed.scenario) & EG_OFFERS_BOUNDARIES);
+    eg_workers_share(&j->rig->worker, 1, 1, j->how->threads);
     EG_TRY(eg_worker_turn(&j->rig->worker, turn, reply));
     j->new_task = false;
     EG_TRY(eg_records_sync(j->home.store, turn->id, &reply->kept, turn->committed));

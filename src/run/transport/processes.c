@@ -114,6 +114,7 @@ static void child_live(int socket, const eg_site *site)
     c = (child){.site = *site, .socket = socket};
     c.opened =
         eg_worker_open(site->e, site->feed, site->net, site->agreed, site->store, &c.worker);
+    eg_workers_share(&c.worker, 1, 1, site->threads / site->n_workers);
     strncpy(c.why, eg_error(), sizeof c.why - 1);
     eg_status s = EG_OK;
     while (s == EG_OK && eg_message_receive(socket, processes_n_classes(site), &m) == EG_OK) {

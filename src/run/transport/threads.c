@@ -26,6 +26,7 @@ static eg_status threads_carry(void *self, int thread, const eg_turn *turn,
 static eg_status threads_begin(void *self, const eg_job *job)
 {
     threads *t = self;
+    eg_workers_share(t->site.workers, t->site.n_workers, job->n, t->site.threads);
     return eg_desk_open(job, t->site.n_workers, threads_carry, t, &t->desk);
 }
 

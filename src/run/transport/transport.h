@@ -25,6 +25,7 @@ typedef struct eg_site {
     eg_cluster *cluster;     /* of which this process is a rank; NULL: of none */
     const eg_listen *listen; /* how devices reach the server; NULL: there are none */
     int n_workers;           /* how many clients may work at once in this process */
+    int threads;             /* that they may have together */
     eg_worker *workers; /* [n_workers] of this process, ready when the first exchange begins */
 } eg_site;
 
