@@ -5,10 +5,50 @@
 
 #include <engram/experiment.h>
 #include <engram/op.h>
+#include <engram/target.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* What a network is held to that looks for boxes; four of them are on each image. */
+enum { BENCH_BOXES = 4 };
+
+static eg_status bench_aim(const eg_net_spec *spec, eg_aim *out)
+{
+    const eg_model *m = eg_model_find(spec->model);
+    eg_region *r = &out->region;
+    void *options;
+    *out = (eg_aim){.kind = eg_target_find("detection"), .width = BENCH_BOXES * EG_BOX_SIZE};
+    EG_TRY(eg_component_new(&m->component, &options));
+    eg_status s =
+        eg_opts_set_text(m->component.opts, options, spec->options ? spec->options : "");
+    if (s == EG_OK && m->settle)
+        s = m->settle(options);
+    if (s == EG_OK) {
+        m->region(options, spec->height, spec->width, 1, r);
+        r->classes = spec->classes / (r->anchors * r->rows * r->columns) - 5;
+        out->classes = r->classes, out->outputs = spec->classes;
+    }
+    free(options);
+    return s;
+}
+
+/* The loss of a training step. */
+static eg_status bench_loss(eg_graph *g, const eg_net_spec *spec, eg_node *outputs,
+                            eg_node **loss)
+{
+    int64_t batch = eg_node_shape(outputs).dim[0];
+    eg_aim aim;
+    if (!eg_model_find(spec->model)->region) {
+        *loss = eg_cross_entropy(g, outputs, eg_input(g, "labels", eg_dims(batch)), NULL);
+        return EG_OK;
+    }
+    EG_TRY(bench_aim(spec, &aim));
+    *loss = aim.kind->loss(&aim, g, outputs, eg_input(g, "boxes", eg_dims(batch, aim.width)));
+    return EG_OK;
+}
 
 static eg_status bench_job_compile(bench_job *j, bool train)
 {
@@ -19,8 +59,8 @@ static eg_status bench_job_compile(bench_job *j, bool train)
     eg_node *x = eg_input(g, "x", eg_dims(j->batch, spec->channels, spec->height, spec->width));
     eg_node *logits = eg_net_forward(j->net, g, x);
     if (train) {
-        eg_node *loss =
-            eg_cross_entropy(g, logits, eg_input(g, "labels", eg_dims(j->batch)), NULL);
+        eg_node *loss;
+        EG_TRY(bench_loss(g, spec, logits, &loss));
         eg_output(g, "loss", loss);
         eg_net_backward(j->net, g, loss);
     } else {
@@ -36,8 +76,17 @@ static void bench_job_fill(bench_job *j, bool train)
     float *x = eg_plan_input(j->plan, "x");
     for (int64_t i = 0; i < j->batch * spec->channels * spec->height * spec->width; i++)
         x[i] = (float)eg_rng_normal(&r);
-    for (int64_t i = 0; train && i < j->batch; i++)
-        eg_plan_input(j->plan, "labels")[i] = (float)eg_rng_below(&r, (uint64_t)spec->classes);
+    float *labels = eg_plan_input(j->plan, "labels"), *boxes = eg_plan_input(j->plan, "boxes");
+    for (int64_t i = 0; train && labels && i < j->batch; i++)
+        labels[i] = (float)eg_rng_below(&r, (uint64_t)spec->classes);
+    for (int64_t i = 0; train && boxes && i < j->batch * BENCH_BOXES; i++) {
+        eg_box b = {.label = (float)eg_rng_below(&r, 5)};
+        b.w = (float)eg_rng_uniform(&r, 0.05, 0.35),
+        b.h = (float)eg_rng_uniform(&r, 0.05, 0.35);
+        b.x = b.w / 2 + (1 - b.w) * (float)eg_rng_unit(&r);
+        b.y = b.h / 2 + (1 - b.h) * (float)eg_rng_unit(&r);
+        memcpy(boxes + i * EG_BOX_SIZE, &b, sizeof b);
+    }
 }
 
 /* The network of an experiment file, made for its data. */
@@ -50,8 +99,28 @@ static eg_status bench_net_of_file(const char *path, eg_net **net)
     return s;
 }
 
+/* The network that looks for boxes of five classes on frames of 160x96, whole or at a quarter
+ * of its width. */
+static eg_status bench_finder(bool thin, eg_net **net)
+{
+    char options[200];
+    snprintf(options, sizeof options,
+             "width=%d anchors=[0.04, 0.06, 0.08, 0.12, 0.12, 0.2, 0.2, 0.3, 0.4, 0.5]",
+             thin ? 4 : 16);
+    const eg_net_spec spec = {.model = "tiny-yolo",
+                              .channels = 3,
+                              .height = 96,
+                              .width = 160,
+                              .classes = 5 * (5 + 5) * 3 * 5,
+                              .options = options};
+    return eg_net_new(&spec, net);
+}
+
 static eg_status bench_net(const char *model, eg_net **net)
 {
+    bool thin = strcmp(model, "tiny-yolo-thin") == 0;
+    if (thin || strcmp(model, "tiny-yolo") == 0)
+        return bench_finder(thin, net);
     if (!eg_model_find(model))
         return bench_net_of_file(model, net);
     bool colour = strncmp(model, "resnet", 6) == 0;

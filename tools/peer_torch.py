@@ -7,7 +7,8 @@
 # or with --serve one for each line "model batch mode seconds" on standard input, so that the
 # caller can measure itself in between. One thread. A model "wgan-gp/critic/1x28" is a training step
 # of a generator (torch_generators.py), with Adam, measured in processor time; "acgan/iteration/1x32"
-# is one iteration of FedCIL's client.
+# is one iteration of FedCIL's client. "tiny-yolo" has YOLO's loss of four boxes per image in place of
+# cross entropy, and processor time too.
 #
 # A training step is zero_grad, forward, cross entropy, backward, SGD 0.01; evaluation is the
 # forward pass in eval mode without gradients. samples_per_s is from the fastest step (what the
@@ -30,7 +31,7 @@ import torch_generators  # noqa: E402
 import torch_models  # noqa: E402
 
 TABLE = [("cnn-small", 32), ("cnn", 10), ("cnn", 32), ("cnn", 64), ("resnet18-thin", 64),
-         ("resnet18", 32)]
+         ("resnet18", 32), ("tiny-yolo-thin", 16), ("tiny-yolo", 16)]
 WARM_UP = 3
 MIN_STEPS = 3
 
@@ -74,6 +75,13 @@ def make_generator_step(name, batch):
     return train
 
 
+def boxes_of(batch, classes, each=4):
+    """As many boxes on each image, anywhere within it."""
+    size = 0.05 + 0.3 * torch.rand(batch, each, 2)
+    middle = size / 2 + (1 - size) * torch.rand(batch, each, 2)
+    return torch.cat((torch.randint(classes, (batch, each, 1)).float(), middle, size), 2)
+
+
 def make_step(name, batch, mode):
     """One step of a new model on random data, as a function without arguments."""
     if "/" in name:
@@ -81,12 +89,13 @@ def make_step(name, batch, mode):
     model, shape = torch_models.build(name)
     model.train(mode == "train")
     x = torch.randn(batch, *shape)
-    labels = torch.randint(torch_models.CLASSES, (batch,))
+    boxes = hasattr(model, "loss")
+    labels = boxes_of(batch, model.classes) if boxes else torch.randint(torch_models.CLASSES, (batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
     def train():
         optimizer.zero_grad()
-        F.cross_entropy(model(x), labels).backward()
+        (model.loss(model(x), labels) if boxes else F.cross_entropy(model(x), labels)).backward()
         optimizer.step()
 
     def evaluate():
@@ -98,7 +107,8 @@ def make_step(name, batch, mode):
 
 def measure(name, batch, mode, seconds):
     step = make_step(name, batch, mode)
-    clock = time.process_time if "/" in name else time.perf_counter
+    own = "/" in name or name.startswith("tiny-yolo")
+    clock = time.process_time if own else time.perf_counter
     for _ in range(WARM_UP):
         step()
     times = []

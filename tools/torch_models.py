@@ -181,6 +181,72 @@ class ViT(nn.Module):
 
 
 # name: (constructor, shape of one sample, trained values)
+class TinyYolo(nn.Module):
+    """YOLO's second version, tiny: six pooled blocks, the last pooling keeps the size; two more; a
+    1x1 convolution to anchors * (5 + classes) numbers per cell."""
+
+    ANCHORS = ((0.04, 0.06), (0.08, 0.12), (0.12, 0.2), (0.2, 0.3), (0.4, 0.5))
+
+    def __init__(self, width, classes=5):
+        super().__init__()
+        channels = [3] + [width * 2 ** min(i, 6) for i in range(7)] + [width * 64]
+        for i in range(8):
+            self.add_module(f"conv{i + 1}", nn.Conv2d(channels[i], channels[i + 1], 3, 1, 1, bias=False))
+            self.add_module(f"bn{i + 1}", nn.BatchNorm2d(channels[i + 1]))
+        self.conv9 = nn.Conv2d(channels[8], len(self.ANCHORS) * (5 + classes), 1)
+        self.classes = classes
+
+    def forward(self, x):
+        for i in range(1, 9):
+            x = F.leaky_relu(getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(x)), 0.1)
+            if i < 6:
+                x = F.max_pool2d(x, 2)
+            elif i == 6:
+                x = F.max_pool2d(F.pad(x, (0, 1, 0, 1), value=float("-inf")), 2, 1)
+        return self.conv9(x)
+
+    def loss(self, outputs, boxes):
+        """YOLO's loss as engram's detection has it, for all images at once; boxes [n, m, 5] are class
+        and place of as many boxes on each."""
+        n, _, rows, columns = outputs.shape
+        a = outputs.new_tensor(self.ANCHORS)
+        o = outputs.reshape(n, len(a), 5 + self.classes, rows, columns)
+        sure = o[:, :, 4].sigmoid()
+        with torch.no_grad():
+            now = self.decoded(o, a, rows, columns)
+            alike = overlaps(now.reshape(n, -1, 4), boxes[..., 1:])
+            free = (alike.max(2).values <= 0.6).reshape(sure.shape)
+            common = torch.minimum(a[None, None], boxes[..., None, 3:]).prod(3)
+            area = boxes[..., 3:].prod(2)
+            best = (common / (a.prod(1) + area[..., None] - common)).argmax(2)
+            column, row = (boxes[..., 1] * columns).long(), (boxes[..., 2] * rows).long()
+            image = torch.arange(n)[:, None].expand_as(best)
+            place = (best * rows + row) * columns + column
+            met = alike.gather(1, place[..., None].expand(-1, -1, alike.shape[2])).diagonal(dim1=1, dim2=2)
+            free[image, best, row, column] = False
+        got = o[image, best, :, row, column]  # [n, m, 5 + classes]
+        middle = torch.stack((boxes[..., 1] * columns - column, boxes[..., 2] * rows - row), 2)
+        gap = ((got[..., :2].sigmoid() - middle) ** 2).sum(2) + \
+            ((got[..., 2:4] - (boxes[..., 3:] / a[best]).log()) ** 2).sum(2)
+        kinds = F.cross_entropy(got[..., 5:].flatten(0, 1), boxes[..., 0].long().flatten(), reduction="sum")
+        whole = ((2 - area) * gap).sum() + 5 * ((got[..., 4].sigmoid() - met) ** 2).sum() + kinds
+        return (whole + (sure ** 2 * free).sum()) / n
+
+    def decoded(self, o, a, rows, columns):
+        x = (o[:, :, 0].sigmoid() + torch.arange(columns)) / columns
+        y = (o[:, :, 1].sigmoid() + torch.arange(rows)[:, None]) / rows
+        w, h = (o[:, :, 2 + k].exp() * a[:, k, None, None] for k in range(2))
+        return torch.stack((x, y, w, h), 4)
+
+
+def overlaps(a, b):
+    """Of boxes [n, k, 4] with boxes [n, m, 4]."""
+    low = torch.maximum((a[..., :2] - a[..., 2:] / 2)[:, :, None], (b[..., :2] - b[..., 2:] / 2)[:, None])
+    high = torch.minimum((a[..., :2] + a[..., 2:] / 2)[:, :, None], (b[..., :2] + b[..., 2:] / 2)[:, None])
+    common = (high - low).clamp(min=0).prod(3)
+    return common / (a[..., 2:].prod(2)[:, :, None] + b[..., 2:].prod(2)[:, None] - common)
+
+
 MODELS = {
     "mlp": (Mlp, (784,), 89610),
     "cnn-small": (CnnSmall, (1, 28, 28), 21840),
@@ -194,6 +260,8 @@ MODELS = {
     "vit": (lambda: ViT(24, 4, 40, 2, 2, 60, 10), (3, 16, 16), 27210),
     "vit-tiny-32": (lambda: ViT(32, 4, 192, 9, 3, 384, 10), (3, 32, 32), 2697610),
     "deit-tiny": (lambda: ViT(224, 16, 192, 12, 3, 768, 1000), (3, 224, 224), 5717416),
+    "tiny-yolo": (lambda: TinyYolo(16), (3, 96, 160), 15784898),
+    "tiny-yolo-thin": (lambda: TinyYolo(4), (3, 96, 160), 997430),
     "resnet18-thin-1": (lambda: ResNet18((16, 32, 64, 128), 1), (1, 28, 28), 701178),
 }
 CLASSES = 10
