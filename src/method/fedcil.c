@@ -22,6 +22,7 @@
 #include "method/lib/fedcil.h"
 
 #include "engine/generator/acgan.h"
+#include "engine/graph/graph.h"
 #include "engine/model/acgan.h"
 
 #include <engram/op.h>
@@ -217,19 +218,31 @@ static eg_node *client_beside(eg_client *c, eg_graph *g)
     return eg_add(g, real, client_judged(c, g, fakes, false));
 }
 
+/* The batch's own term of classes: its plain loss, or what a head of another kind has for it.
+ */
+static eg_node *client_told(eg_client *c, eg_graph *g)
+{
+    eg_acgan_cosine cosine;
+    return eg_acgan_cosine_of(c->net, &cosine)
+               ? eg_acgan_told(c->net, g, c->features, eg_find_input(g, "labels"))
+               : c->plain;
+}
+
 static eg_node *fedcil_loss(void *self, eg_client *c, eg_graph *g, eg_node *loss)
 {
     const eg_fedcil_client *f = self;
     client_rows replayed = {0};
-    eg_node *terms = client_beside(c, g);
+    eg_node *terms = client_beside(c, g), *told = client_told(c, g);
     if (eg_graph_status(g) != EG_OK)
         return loss;
+    if (told != c->plain)
+        loss = eg_add(g, loss, eg_sub(g, told, c->plain));
     if (f->replays) {
         client_rows more = client_input(c, g, "fedcil.more", "fedcil.more labels");
         replayed = client_input(c, g, "fedcil.replay", "fedcil.replay labels");
         terms = eg_add(g, terms, client_judged(c, g, replayed, true));
         terms = eg_add(g, terms, client_judged(c, g, more, false));
-        terms = eg_affine(g, eg_sub(g, terms, c->plain), 0.5, 0); /* loss has it once */
+        terms = eg_affine(g, eg_sub(g, terms, told), 0.5, 0); /* loss has it once */
     }
     if (f->agrees) {
         eg_node *all = client_consistency(c, g, f->replays ? &replayed : NULL);

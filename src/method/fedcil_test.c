@@ -211,6 +211,69 @@ static void test_losses_and_gradients_are_those_by_hand(void **state)
     one_client_close(&o);
 }
 
+/* L_c of rows that count as real, with drawn ones beside them, at the network's own losses. */
+static eg_node *record_own(const one_client *o, eg_graph *g, const char *const names[4])
+{
+    eg_node *sum = NULL;
+    for (int drawn = 0; drawn < 2; drawn++) {
+        eg_node *x = eg_input(g, names[2 * drawn], eg_dims(ROWS, 1, 8, 8));
+        eg_node *labels = eg_input(g, names[2 * drawn + 1], eg_dims(ROWS));
+        eg_node *f = eg_net_features(o->net, g, x);
+        eg_node *judged = eg_acgan_judged(o->net, g, f, labels, !drawn);
+        sum = sum ? eg_add(g, sum, judged) : judged;
+    }
+    return sum;
+}
+
+/* With ReACGAN's critic its loss stands in the place of every cross entropy of L_c: of the
+ * batch's, of what is replayed, of what is drawn. */
+static void test_a_reacgan_takes_the_place_of_the_cross_entropy(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x",
+                                        "labels",
+                                        "fedcil.fakes",
+                                        "fedcil.fakes labels",
+                                        "fedcil.replay",
+                                        "fedcil.replay labels",
+                                        "fedcil.more",
+                                        "fedcil.more labels"};
+    char other[sizeof text + 64];
+    one_client o;
+    const char *rest = strstr(text, "scenario:");
+    snprintf(other, sizeof other, "%.*s%s%s", (int)(strstr(text, "model:") - text), text,
+             "model: {name: acgan, width: 4, variant: reacgan}\n", rest);
+    one_client_open(&o, other, "fedcil.consistency=0");
+    for (int round = 0; round < 4; round++) {
+        eg_graph *g;
+        eg_plan *plan;
+        float *received;
+        assert_ok(eg_alloc(o.c->n_params, sizeof *received, &received));
+        memcpy(received, eg_bundle_find(o.down, "param", NULL),
+               o.c->n_params * sizeof *received);
+        send_generator(&o);
+        one_client_train(&o);
+        assert_ok(eg_graph_new(&g));
+        eg_node *loss = record_own(&o, g, names);
+        if (round >= 2)
+            loss = eg_affine(g, eg_add(g, loss, record_own(&o, g, names + 4)), 0.5, 0);
+        eg_output(g, "loss", loss);
+        assert_ok(eg_compile(g, &plan));
+        assert_ok(eg_plan_bind(plan, eg_net_params(o.net), received, NULL, NULL));
+        for (int i = 0; i < (round < 2 ? 4 : 8); i++) {
+            const float *from = i == 0 ? o.c->x : i == 1 ? o.c->labels : input(&o, names[i]);
+            memcpy(eg_plan_input(plan, names[i]), from,
+                   (size_t)(ROWS * (i % 2 ? 1 : PIXELS)) * sizeof *from);
+        }
+        assert_ok(eg_plan_run(plan));
+        assert_near(o.c->loss, (double)*eg_plan_output(plan, "loss"), 1e-4);
+        eg_plan_free(plan);
+        eg_graph_free(g);
+        free(received);
+    }
+    one_client_close(&o);
+}
+
 /* --- Who drew what: every drawing of a batch once more, by whom and of what it should be. */
 
 /* The part's draws in the order of the client. */
@@ -587,6 +650,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses_and_gradients_are_those_by_hand),
+        cmocka_unit_test(test_a_reacgan_takes_the_place_of_the_cross_entropy),
         cmocka_unit_test(test_who_drew_what),
         cmocka_unit_test(test_the_generator_is_pulled_to_the_one_received),
         cmocka_unit_test(test_consistency_may_count_from_a_tasks_first_round),

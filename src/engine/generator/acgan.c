@@ -15,7 +15,7 @@ enum { ACGAN_NOISE = 100 };
 
 typedef struct acgan {
     int64_t width, batch;
-    int form;
+    int form, variant;
     double lr, beta1, beta2, weight_decay;
     /* What follows from the image. */
     int64_t n_doublings;
@@ -27,6 +27,7 @@ static const eg_opt acgan_opts[] = {
                "channels of the largest maps; three quarters in form cifar"),
     EG_OPT_CHOICE(acgan, form, EG_ACGAN_MNIST, "layers as published for MNIST or for CIFAR-10",
                   EG_ACGAN_FORMS),
+    EG_OPT_CHOICE(acgan, variant, 0, "of the critic and its loss", EG_ACGAN_VARIANTS),
     EG_OPT_INT(acgan, batch, 32, 2, 4096, "images of a step"),
     EG_OPT_REAL(acgan, lr, 1e-4, 0, 1, "step size of both Adams"),
     EG_OPT_REAL(acgan, beta1, 0.5, 0, 0.999, "Adam's first decay"),
@@ -108,8 +109,8 @@ static eg_status acgan_prepare(void *self, eg_generator *m)
 {
     acgan *a = self;
     char options[160];
-    snprintf(options, sizeof options, "width=%lld form=%s", (long long)a->width,
-             a->form == EG_ACGAN_CIFAR ? "cifar" : "mnist");
+    snprintf(options, sizeof options, "width=%lld form=%s variant=%s", (long long)a->width,
+             a->form == EG_ACGAN_CIFAR ? "cifar" : "mnist", a->variant ? "reacgan" : "acgan");
     const eg_net_spec critic = {.model = "acgan",
                                 .options = options,
                                 .channels = m->channels,

@@ -7,8 +7,12 @@
 #include <engram/generator.h>
 #include <engram/model.h>
 
+/* The loss of a critic's class head on n rows: cross entropy; of ReACGAN's head, the one
+ * between rows. features [n, d], labels [n] */
+eg_node *eg_acgan_told(const eg_net *critic, eg_graph *g, eg_node *features, eg_node *labels);
+
 /* How a critic (features, class head, side) takes n rows that are real or drawn:
- * BCE(side, real) + CE(head, labels). features [n, d], labels [n] */
+ * BCE(side, real) + its head's loss. */
 eg_node *eg_acgan_judged(const eg_net *critic, eg_graph *g, eg_node *features, eg_node *labels,
                          bool real);
 

@@ -3,11 +3,42 @@
  */
 #include "engine/generator/acgan.h"
 
+#include "engine/model/acgan.h"
+
 #include <engram/op.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ReACGAN's loss of n rows: each is pulled to its class's vector, against the rows of other
+ * classes in the batch. With cosines s_i to the own vector and c_ij between rows, temperature t
+ * and margin m, a_i = max(0, (m - s_i) / t) and the mean over i of
+ *   a_i + log(exp(-a_i) + sum over j of other classes exp(max(0, (c_ij - (1 - m)) / t))).
+ * logits [n, classes]: cosines over t */
+static eg_node *told_by_pairs(eg_graph *g, const eg_acgan_cosine *c, eg_node *logits,
+                              eg_node *features, eg_node *labels)
+{
+    int64_t classes = eg_node_shape(logits).dim[1];
+    eg_node *own = eg_one_hot(g, labels, classes), *f = eg_l2_normalize(g, features);
+    eg_node *near = eg_sum(g, eg_mul(g, own, logits), EG_AXIS(1));
+    eg_node *pull = eg_relu(g, eg_affine(g, near, -1, c->margin / c->temperature));
+    eg_node *pairs = eg_affine(g, eg_product(g, f, f, false, true), 1 / c->temperature,
+                               (c->margin - 1) / c->temperature);
+    eg_node *others = eg_affine(g, eg_product(g, own, own, false, true), -1, 1);
+    eg_node *push = eg_sum(g, eg_mul(g, others, eg_exp(g, eg_relu(g, pairs))), EG_AXIS(1));
+    eg_node *all = eg_add(g, eg_exp(g, eg_affine(g, pull, -1, 0)), push);
+    return eg_mean(g, eg_add(g, pull, eg_log(g, all)), EG_ALL_AXES);
+}
+
+eg_node *eg_acgan_told(const eg_net *critic, eg_graph *g, eg_node *features, eg_node *labels)
+{
+    eg_acgan_cosine c;
+    eg_node *logits = eg_net_head(critic, g, features);
+    if (eg_graph_status(g) != EG_OK || !eg_acgan_cosine_of(critic, &c))
+        return eg_cross_entropy(g, logits, labels, NULL);
+    return told_by_pairs(g, &c, logits, features, labels);
+}
 
 eg_node *eg_acgan_judged(const eg_net *critic, eg_graph *g, eg_node *features, eg_node *labels,
                          bool real)
@@ -15,7 +46,7 @@ eg_node *eg_acgan_judged(const eg_net *critic, eg_graph *g, eg_node *features, e
     eg_node *side = eg_net_side(critic, g, features); /* [n, 1] */
     eg_node *truth = eg_constant(g, eg_node_shape(side), real);
     return eg_add(g, eg_bce_with_logits(g, side, truth),
-                  eg_cross_entropy(g, eg_net_head(critic, g, features), labels, NULL));
+                  eg_acgan_told(critic, g, features, labels));
 }
 
 eg_node *eg_acgan_fool(void *context, eg_graph *g, eg_node *images, eg_node *labels)

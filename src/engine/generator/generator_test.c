@@ -3,6 +3,8 @@
  */
 #include "test.h"
 
+#include "engine/generator/acgan.h"
+
 #include <engram/generator.h>
 #include <engram/op.h>
 
@@ -310,6 +312,156 @@ static double distance(eg_generator *m)
     return sum;
 }
 
+/* --- ReACGAN's head and loss. */
+
+enum { PAIRS = 6, PAIR_CLASSES = 3 };
+
+/* A critic that has run on PAIRS images: its features, logits, loss and gradient. */
+typedef struct pairs {
+    eg_net *net;
+    float *param, *grad, features[PAIRS * 256], logits[PAIRS * PAIR_CLASSES], loss;
+    size_t n_features, heads; /* where the vectors of classes begin */
+} pairs;
+
+static const float pair_labels[PAIRS] = {0, 1, 0, 2, 1, 0};
+
+static void pairs_open(pairs *p, const char *options)
+{
+    eg_rng rng = stream(7);
+    const eg_net_spec spec = {.model = "acgan",
+                              .options = options,
+                              .channels = 1,
+                              .height = SIDE,
+                              .width = SIDE,
+                              .classes = PAIR_CLASSES,
+                              .side = 1};
+    eg_graph *g;
+    eg_plan *plan;
+    memset(p, 0, sizeof *p);
+    assert_ok(eg_net_new(&spec, &p->net));
+    const eg_params *table = eg_net_params(p->net);
+    assert_ok(eg_params_alloc(table, &p->param));
+    assert_ok(eg_params_alloc(table, &p->grad));
+    eg_params_init(table, 3, p->param, NULL);
+    assert_ok(eg_graph_new(&g));
+    eg_node *x = eg_input(g, "x", eg_dims(PAIRS, 1, SIDE, SIDE));
+    eg_node *labels = eg_input(g, "labels", eg_dims(PAIRS));
+    eg_node *features = eg_net_features(p->net, g, x);
+    eg_output(g, "features", features);
+    eg_output(g, "logits", eg_net_head(p->net, g, features));
+    eg_node *loss = eg_acgan_told(p->net, g, features, labels);
+    eg_output(g, "loss", loss);
+    p->n_features = (size_t)eg_node_shape(features).dim[1];
+    assert_true(p->n_features <= 256);
+    eg_net_backward(p->net, g, loss);
+    assert_ok(eg_compile(g, &plan));
+    assert_ok(eg_plan_bind(plan, table, p->param, p->grad, NULL));
+    for (int i = 0; i < PAIRS * PIXELS; i++)
+        eg_plan_input(plan, "x")[i] = (float)eg_rng_uniform(&rng, -1, 1);
+    memcpy(eg_plan_input(plan, "labels"), pair_labels, sizeof pair_labels);
+    assert_ok(eg_plan_run(plan));
+    memcpy(p->features, eg_plan_output(plan, "features"),
+           PAIRS * p->n_features * sizeof(float));
+    memcpy(p->logits, eg_plan_output(plan, "logits"), sizeof p->logits);
+    p->loss = *eg_plan_output(plan, "loss");
+    for (size_t i = 0; i < eg_params_n(table); i++)
+        if (strcmp(eg_params_at(table, i)->name, "classes.weight") == 0)
+            p->heads = eg_params_at(table, i)->offset;
+    eg_plan_free(plan);
+    eg_graph_free(g);
+}
+
+static void pairs_close(pairs *p)
+{
+    eg_net_free(p->net);
+    free(p->param);
+    free(p->grad);
+}
+
+static double pairs_cosine(const float *a, const float *b, size_t n)
+{
+    double ab = 0, aa = 0, bb = 0;
+    for (size_t i = 0; i < n; i++) {
+        ab += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    return ab / sqrt(aa * bb);
+}
+
+/* Equation 7 of ReACGAN's paper in double, at given vectors of classes. */
+static double pairs_by_hand(const pairs *p, const float *vectors, double t, double margin)
+{
+    double sum = 0;
+    size_t n = p->n_features;
+    for (int i = 0; i < PAIRS; i++) {
+        const float *f = p->features + (size_t)i * n;
+        double own = pairs_cosine(f, vectors + (size_t)pair_labels[i] * n, n);
+        double top = exp(fmin(own - margin, 0) / t), all = top;
+        for (int j = 0; j < PAIRS; j++)
+            if ((int)pair_labels[j] != (int)pair_labels[i])
+                all += exp(
+                    fmax(pairs_cosine(f, p->features + (size_t)j * n, n) - (1 - margin), 0) /
+                    t);
+        sum -= log(top / all);
+    }
+    return sum / PAIRS;
+}
+
+/* Its logits are cosines over the temperature; the loss, and its slope along the vectors of
+ * classes, are those by hand, with pulls and pushes that count and others that do not. */
+static void test_reacgans_loss_is_that_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options;
+        double t, margin;
+    } rows[] = {{"width=4 variant=reacgan", 0.5, 0.98},
+                {"width=4 variant=reacgan temperature=0.7 margin=0.5", 0.7, 0.5},
+                {"width=4 variant=reacgan temperature=0.2 margin=0.02", 0.2, 0.02}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        pairs p;
+        pairs_open(&p, rows[r].options);
+        float *v = p.param + p.heads;
+        for (size_t i = 0; i < PAIRS * PAIR_CLASSES; i++)
+            assert_near((double)p.logits[i],
+                        pairs_cosine(p.features + i / PAIR_CLASSES * p.n_features,
+                                     v + i % PAIR_CLASSES * p.n_features, p.n_features) /
+                            rows[r].t,
+                        1e-5);
+        assert_near((double)p.loss, pairs_by_hand(&p, v, rows[r].t, rows[r].margin), 1e-5);
+        for (size_t i = 0; i < PAIR_CLASSES * p.n_features; i += 11) {
+            float was = v[i];
+            v[i] = was + 1.0F / 4096;
+            double up = pairs_by_hand(&p, v, rows[r].t, rows[r].margin), width = (double)v[i];
+            v[i] = was - 1.0F / 4096;
+            double down = pairs_by_hand(&p, v, rows[r].t, rows[r].margin);
+            width -= (double)v[i];
+            v[i] = was;
+            assert_near((double)p.grad[p.heads + i], (up - down) / width, 2e-3);
+        }
+        pairs_close(&p);
+    }
+}
+
+/* Of two classes, since images of one kind under several labels are pushed apart. */
+static void test_reacgan_learns_to_draw(void **state)
+{
+    (void)state;
+    static float x[IMAGES * PIXELS], labels[IMAGES];
+    eg_generator *m = machine("acgan", "width=8 lr=0.002 variant=reacgan", 1, SIDE, 2);
+    eg_generator_init(m, 3);
+    eg_images on = fill_images(x, labels);
+    eg_rng rng = stream(0);
+    for (int i = 0; i < IMAGES; i++)
+        labels[i] = (float)(i % 2);
+    double before = distance(m);
+    assert_ok(eg_generator_train(m, &on, 1000, &rng, NULL));
+    print_message("acgan, variant=reacgan: %.3f before, %.3f after\n", before, distance(m));
+    assert_true(distance(m) < 0.4 && distance(m) < before / 2);
+    eg_generator_free(m);
+}
+
 static void test_training_brings_drawings_close_to_the_images(void **state)
 {
     (void)state;
@@ -343,6 +495,8 @@ int main(void)
         cmocka_unit_test(test_a_lesson_is_for_kinds_that_draw_at_once),
         cmocka_unit_test(test_a_lesson_may_pull_to_an_anchor),
         cmocka_unit_test(test_networks_have_the_published_sizes),
+        cmocka_unit_test(test_reacgans_loss_is_that_by_hand),
+        cmocka_unit_test(test_reacgan_learns_to_draw),
         cmocka_unit_test(test_training_brings_drawings_close_to_the_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,23 +2,40 @@
  * that tells classes and one, `side`, that tells real images from drawn ones (Odena et al.,
  * 2017; the networks are those of FedCIL's published code).
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * With `variant: reacgan` it is ReACGAN's (Kang et al., 2021, arXiv:2111.01118): logits are
+ * cosines of features with a vector of each class, over a temperature; eg_acgan_told has the
+ * loss.
  */
 #include "engine/model/acgan.h"
 
 #include "engine/graph/graph.h"
+#include "engine/model/net.h"
+#include <engram/op.h>
+
+enum { ACGAN_PLAIN, ACGAN_REBOOTED };
 
 typedef struct acgan {
     int64_t width;
-    int form;
+    int form, variant;
+    eg_acgan_cosine cosine;
 } acgan;
 
+// clang-format off
 static const eg_opt acgan_opts[] = {
     EG_OPT_INT(acgan, width, 64, 4, 1024,
                "channels of the largest maps; a quarter in form cifar"),
     EG_OPT_CHOICE(acgan, form, EG_ACGAN_MNIST, "layers as published for MNIST or for CIFAR-10",
                   EG_ACGAN_FORMS),
+    EG_OPT_CHOICE(acgan, variant, ACGAN_PLAIN,
+                  "logits are linear in the features; or, for ReACGAN, their cosines with a vector of each class",
+                  EG_ACGAN_VARIANTS),
+    EG_OPT_REAL_AS("temperature", acgan, cosine.temperature, 0.5, 0.05, 100, "of reacgan: what cosines are divided by"),
+    EG_OPT_REAL_AS("margin", acgan, cosine.margin, 0.98, 0, 1,
+                   "of reacgan: features this near to their class's vector are not pulled nearer, and those of other classes not pushed apart whose cosine is below what is left to 1"),
     EG_OPT_END,
 };
+// clang-format on
 
 const eg_layer_init eg_acgan_init = {.weight = {.kind = EG_INIT_NORMAL, .a = 0.02},
                                      .bias = {.kind = EG_INIT_CONSTANT}};
@@ -98,7 +115,15 @@ static eg_node *acgan_linear(const acgan *m, eg_graph *g, eg_params *p, const ch
 static eg_node *acgan_head(const void *self, eg_graph *g, eg_params *p, eg_node *features,
                            int64_t classes)
 {
-    return acgan_linear(self, g, p, "classes", features, classes);
+    const acgan *m = self;
+    eg_node *w, *b;
+    if (m->variant == ACGAN_PLAIN || eg_is_poison(features))
+        return acgan_linear(self, g, p, "classes", features, classes);
+    const eg_linear_layer_spec spec = {.out = classes, .init = &eg_acgan_init};
+    eg_linear_params(g, p, "classes", features->shape.dim[1], &spec, &w, &b);
+    eg_node *near =
+        eg_product(g, eg_l2_normalize(g, features), eg_l2_normalize(g, w), false, true);
+    return eg_affine(g, near, 1 / m->cosine.temperature, 0);
 }
 
 static eg_node *acgan_side(const void *self, eg_graph *g, eg_params *p, eg_node *features,
@@ -114,3 +139,12 @@ const eg_model eg_model_acgan = {
     .head = acgan_head,
     .side = acgan_side,
 };
+
+bool eg_acgan_cosine_of(const eg_net *critic, eg_acgan_cosine *out)
+{
+    const acgan *m = eg_net_options(critic);
+    if (eg_net_model(critic) != &eg_model_acgan || m->variant != ACGAN_REBOOTED)
+        return false;
+    *out = m->cosine;
+    return true;
+}
