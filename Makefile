@@ -59,8 +59,9 @@ client: ## build engram-client, a device alone in one static file: build/engram-
 	$(call build,arm64,engram_client)
 	cp build/arm64/engram-client build/engram-client-arm64
 
-test-arm: cross ## run the fast tests of the arm64 build under qemu, but for scripts; an hour
-	ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) -L fast -R '_(portable|neon)$$|^(real|portable|rng|sha256|safetensors|bundle|scenario|transform)_test$$' --timeout 3600
+test-arm: cross client ## run the fast tests of the arm64 build under qemu, but for scripts; an hour
+	$(call build,release,engram_cli)
+	ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) -L fast -R '_(portable|neon)$$|^(real|portable|rng|sha256|safetensors|bundle|scenario|transform|client_arm)_test$$' --timeout 3600
 
 reference: ## make the reference of the library from its headers, build/reference
 	tools/reference build/reference

@@ -1,6 +1,7 @@
 /* join.c - `engram join`: this machine is a device, one client of a run that is served.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "budget.h"
 #include "cli.h"
 #include "screen.h"
 #include "stop.h"
@@ -14,17 +15,18 @@ typedef struct join_options {
     eg_join_how how;
     cli_texts settings;
     int64_t threads;
+    budget budget;
     bool quiet;
 } join_options;
 
 static bool join_show(void *context, const eg_device_moment *m)
 {
-    const join_options *o = context;
+    join_options *o = context;
     if (!o->quiet && m->exchange)
         printf("round %lld/%lld: %s\n", (long long)m->round, (long long)m->n_rounds,
                m->exchange);
     fflush(stdout);
-    return !stop_asked();
+    return m->exchange ? !stop_asked() : budget_may(&o->budget);
 }
 
 static const cli_option join_rows[] = {
@@ -66,13 +68,26 @@ static const cli_option join_rows[] = {
     CLI_ISA,
     CLI_REAL("--patience", "S", join_options, how.patience, 0.1, 1e9,
              "seconds to wait for a server that is away (600)", .what = "seconds"),
+    CLI_TAKEN(
+        "--memory", "SIZE", join_options, budget.memory, int64_t, budget_take_bytes,
+        "how much memory it may take, 64M say; a run that does not fit is refused before it "
+        "starts, with what it would need"),
+    CLI_INT("--niceness", "N", join_options, budget.niceness, 0, 19,
+            "how much it steps back for other programs, as of nice(1)"),
+    CLI_TEXT(
+        "--while", "COMMAND", join_options, budget.command,
+        "take turns only while this command of the shell ends with 0 (on power, on Wi-Fi); "
+        "it is run before each"),
+    CLI_REAL("--every", "S", join_options, budget.every, 0.1, 86400,
+             "seconds until a command that ended otherwise is run again (30)",
+             .what = "seconds", .with = "--while"),
     CLI_FLAG("--quiet", join_options, quiet, "show no progress"),
     CLI_END,
 };
 
 static int join_run(int argc, char **argv)
 {
-    join_options o = {.how = {.client = -1}};
+    join_options o = {.how = {.client = -1}, .budget = {.every = 30}};
     int64_t n_turns;
     int wrong = cli_parse(&eg_verb_join, argc, argv, &o);
     if (wrong)
@@ -81,7 +96,9 @@ static int join_run(int argc, char **argv)
     o.how.threads = (int)o.threads;
     o.how.settings = o.settings.list, o.how.n_settings = o.settings.n;
     o.how.moment = join_show, o.how.say = screen_say, o.how.context = &o;
-    if (stop_watch(true) != EG_OK || eg_join(&o.how, &n_turns) != EG_OK)
+    o.how.memory = o.budget.memory;
+    if (budget_begin(&o.budget) != EG_OK || stop_watch(true) != EG_OK ||
+        eg_join(&o.how, &n_turns) != EG_OK)
         return eg_cli_failed();
     if (!o.quiet)
         printf(stop_asked() ? "left after %lld turns; the same command goes on\n"

@@ -8,17 +8,21 @@
  */
 #include "stop.h"
 
+#include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_bool stop_flag; /* set by the waiting thread alone */
 static atomic_bool stop_deaf;
 static atomic_bool stop_hears_reload, stop_reload;
 static sem_t stop_waits; /* posted once, when the thread has started */
+static sem_t stop_comes; /* posted once, with the first request */
 
 static sigset_t stop_signals(void)
 {
@@ -50,6 +54,7 @@ static void *stop_wait(void *says)
             continue;
         if (atomic_exchange(&stop_flag, true))
             _exit(128 + number); /* checkpoints are whole or absent at any moment */
+        sem_post(&stop_comes);
         if (!says)
             continue;
         if (isatty(STDERR_FILENO))
@@ -73,6 +78,7 @@ eg_status stop_watch(bool says)
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
     sem_init(&stop_waits, 0, 0);
+    sem_init(&stop_comes, 0, 0);
     int wrong = pthread_create(&waiter, NULL, stop_wait, says ? &stop_flag : NULL);
     if (wrong)
         return eg_fail(EG_ENOMEM, "no thread to wait for Ctrl-C: %s", strerror(wrong));
@@ -93,6 +99,17 @@ void stop_hear_reload(void)
 bool stop_take_reload(void)
 {
     return atomic_exchange(&stop_reload, false);
+}
+
+void stop_pause(double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    double whole = floor(seconds), rest = 1e9 * (seconds - whole) + (double)until.tv_nsec;
+    until.tv_sec += (time_t)whole + (rest >= 1e9);
+    until.tv_nsec = (long)(rest >= 1e9 ? rest - 1e9 : rest);
+    while (!stop_asked() && sem_timedwait(&stop_comes, &until) != 0 && errno == EINTR)
+        continue;
 }
 
 void stop_ignore(void)

@@ -16,6 +16,9 @@ eg_status stop_watch(bool says);
 void stop_hear_reload(void);
 bool stop_take_reload(void);
 
+/* Sleeps, after stop_watch, until the seconds are over or a stop is asked for. */
+void stop_pause(double seconds);
+
 /* The end is near anyway: from here on nothing is said, and nothing ends at once. */
 void stop_ignore(void);
 

@@ -6,7 +6,7 @@ set(small_files ${PROJECT_SOURCE_DIR}/src/io/http_small.c ${PROJECT_SOURCE_DIR}/
 # What a device needs of the program, and what it has in place of libraries.
 set(client_files cli/client.c src/engine/graph/isa.c src/engine/graph/no_dnnl.c
                  src/io/no_lapack.c ${small_files})
-foreach(name common join predict option manual screen stop)
+foreach(name budget common join predict option manual screen stop)
   list(APPEND client_files cli/${name}.c)
 endforeach()
 

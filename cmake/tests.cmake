@@ -162,3 +162,10 @@ if(TARGET engram_small)
     eg_label(${name})
   endforeach()
 endif()
+
+# A client for another machine, run by qemu, beside this machine's own, which `make client` built.
+if(CMAKE_CROSSCOMPILING AND TARGET engram_client)
+  add_test(NAME client_arm_test COMMAND tests/client_test.sh ${PROJECT_SOURCE_DIR}/build/release
+           ${PROJECT_BINARY_DIR}/engram-client WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  eg_label(client_arm_test)
+endif()

@@ -88,14 +88,16 @@ typedef struct eg_join_how {
                                     data; only with own_data */
     size_t n_settings;
     bool own_data;
-    int threads;         /* that compute its turns; 0: one */
-    const char *model;   /* a file that gets the global model when the run is over; or NULL */
-    const char *allow;   /* what may leave it beside the model: names of eg_leavings with commas
-                            between; "": nothing. NULL: whatever the method takes */
-    double patience;     /* seconds for which it tries to reach a server that is away; 0: 600 */
-    const char *members; /* its own file of all clients' public keys: then it takes part only
-                            in runs that mask their sums; NULL: only in others */
-    const char *identity;              /* a file with its secret key; NULL: `key` */
+    int threads;       /* that compute its turns; 0: one */
+    const char *model; /* a file that gets the global model when the run is over; or NULL */
+    const char *allow; /* what may leave it beside the model: names of eg_leavings with commas
+                          between; "": nothing. NULL: whatever the method takes */
+    int64_t memory;    /* bytes that it may take in all: a run that needs more is refused before
+                          it starts; 0: as many as there are */
+    double patience;   /* seconds for which it tries to reach a server that is away; 0: 600 */
+    const char *members;  /* its own file of all clients' public keys: then it takes part only
+                             in runs that mask their sums; NULL: only in others */
+    const char *identity; /* a file with its secret key; NULL: `key` */
     const struct eg_line_calls *calls; /* how it reaches the server; NULL: by HTTPS */
     /* At each change, and every few seconds while it waits; false: it leaves. May be NULL. */
     bool (*moment)(void *context, const eg_device_moment *m);

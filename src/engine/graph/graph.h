@@ -76,6 +76,8 @@ struct eg_graph {
     eg_adapter adapt; /* NULL, or what stands in for trained tensors as they are asked for */
     void *adapt_context;
     bool training;
+    bool measured; /* its plans say what they take (eg_plan_bytes), and take nothing: they do
+                      not run */
     eg_status status;
     char error[512];
 };

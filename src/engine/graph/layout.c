@@ -73,6 +73,8 @@ eg_status eg_plan_lay_out(eg_plan *p)
         p->bytes = end > p->bytes ? end : p->bytes;
     }
     free(list);
+    if (p->g->measured)
+        return EG_OK;
     EG_TRY(eg_alloc(p->bytes, 1, &p->memory));
     for (size_t i = 0; i < p->n_values; i++) {
         eg_value *v = p->values[i], *root = eg_plan_root(v);

@@ -58,6 +58,22 @@ static void network_record_train(void *context, eg_graph *g, int64_t batch)
     network_record_gradient(context, g, batch, EG_TRAIN_FORM);
 }
 
+eg_status eg_worker_plan_bytes(eg_worker *w, int64_t rows, size_t *out)
+{
+    eg_graph *g;
+    eg_plan *plan = NULL;
+    *out = 0;
+    EG_TRY(eg_graph_new(&g));
+    g->measured = true;
+    network_record_gradient(w, g, rows, EG_TRAIN_FORM);
+    eg_status s = eg_compile(g, &plan);
+    if (s == EG_OK)
+        *out = eg_plan_bytes(plan);
+    eg_plan_free(plan);
+    eg_graph_free(g);
+    return s;
+}
+
 static void network_record_eval(void *context, eg_graph *g, int64_t batch)
 {
     network_record_gradient(context, g, batch, EG_EVAL_FORM);

@@ -182,6 +182,9 @@ eg_status eg_worker_open_network(eg_worker *w);
  * it, or the network in both its forms. */
 eg_node *eg_worker_input(eg_graph *g, const char *name, eg_shape shape);
 eg_node *eg_worker_plain_loss(eg_worker *w, eg_graph *g, int64_t batch);
+/* Bytes that a plan of training takes for so many rows, beside what parts add to it; they are
+ * not taken. */
+eg_status eg_worker_plan_bytes(eg_worker *w, int64_t rows, size_t *out);
 
 /* train.c. Creates the optimiser that the experiment names. */
 eg_status eg_worker_open_optimizer(eg_worker *w);

@@ -111,7 +111,7 @@ struct eg_pulse {
     pthread_t thread;
     bool runs;
     pthread_mutex_t lock;
-    pthread_cond_t ends_now;
+    pthread_cond_t changed;
     /* Under the lock. */
     int64_t number; /* of the turn; -1: there is none */
     bool ends;
@@ -132,7 +132,11 @@ static void *pulse_live(void *self)
     eg_pulse *p = self;
     pthread_mutex_lock(&p->lock);
     while (!p->ends) {
-        eg_cond_wait(&p->ends_now, &p->lock, p->every);
+        if (p->number < 0) { /* nothing to say: it sleeps until there is */
+            pthread_cond_wait(&p->changed, &p->lock);
+            continue;
+        }
+        eg_cond_wait(&p->changed, &p->lock, p->every);
         int64_t number = p->ends ? -1 : p->number;
         if (number < 0)
             continue;
@@ -155,7 +159,7 @@ eg_status eg_pulse_new(eg_line *take, double every, eg_pulse **out)
     }
     p->server = *take, p->every = every, p->number = -1;
     pthread_mutex_init(&p->lock, NULL);
-    eg_cond_init(&p->ends_now);
+    eg_cond_init(&p->changed);
     p->runs = pthread_create(&p->thread, NULL, pulse_live, p) == 0;
     if (!p->runs) {
         eg_pulse_free(p);
@@ -168,7 +172,10 @@ eg_status eg_pulse_new(eg_line *take, double every, eg_pulse **out)
 void eg_pulse_set(eg_pulse *p, int64_t number)
 {
     pthread_mutex_lock(&p->lock);
+    bool wakes = p->number < 0 && number >= 0;
     p->number = number;
+    if (wakes)
+        pthread_cond_signal(&p->changed);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -178,12 +185,12 @@ void eg_pulse_free(eg_pulse *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->ends = true;
-    pthread_cond_signal(&p->ends_now);
+    pthread_cond_signal(&p->changed);
     pthread_mutex_unlock(&p->lock);
     if (p->runs)
         pthread_join(p->thread, NULL);
     eg_line_close(&p->server);
-    pthread_cond_destroy(&p->ends_now);
+    pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

@@ -3,6 +3,7 @@
  */
 #include "run/transport/joiner.h"
 
+#include "engine/graph/kernel.h"
 #include "run/privacy/members.h"
 
 #include <stdio.h>
@@ -48,6 +49,28 @@ static eg_status join_resolve(join *j, const char *config, const char *run)
     return EG_OK;
 }
 
+/* Computes with the run's instruction set, if nobody chose another for this process. One that
+ * this machine lacks is said: the server may take the device all the same. */
+static void join_take_isa(const join *j, const eg_json *welcome)
+{
+    const eg_json *value = eg_json_get(welcome, "isa");
+    const char *isa;
+    char text[256];
+    if (!value || eg_json_text(value, &isa) != EG_OK ||
+        strspn(isa, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(isa))
+        return;
+    if (strcmp(isa, eg_isa_name()) == 0 || eg_isa_wished())
+        return;
+    if (eg_isa_set(isa) == EG_OK)
+        snprintf(text, sizeof text, "it computes with %.32s, as the run does", isa);
+    else
+        snprintf(text, sizeof text,
+                 "the run computes with %.32s, which this device lacks: `engram serve --isa "
+                 "portable` has the same bits on all",
+                 isa);
+    eg_joiner_say(j, text);
+}
+
 static eg_status join_read_welcome(join *j, const eg_json *from)
 {
     const eg_json *run, *config, *seed, *patience;
@@ -64,6 +87,7 @@ static eg_status join_read_welcome(join *j, const eg_json *from)
     if (!(j->patience > 0 && j->patience < 1e9) || strlen(run_text) != 64 ||
         strspn(run_text, "0123456789abcdef") != 64)
         return eg_fail(EG_EFORMAT, "the server's welcome makes no sense");
+    join_take_isa(j, from);
     j->seed = (uint64_t)number;
     memcpy(j->run, run_text, sizeof j->run);
     const char *state = j->how->state ? j->how->state : "engram-state";
@@ -197,7 +221,12 @@ eg_status eg_joiner_open(join *j)
         j->task = eg_data_task(path);
     }
     j->n_known = j->pushed ? eg_pushed_n(j->pushed) : 0;
-    EG_TRY(join_equip(j, &j->rig));
+    eg_status s = join_equip(j, &j->rig);
+    if (s == EG_ENOMEM && j->how->memory)
+        return eg_blame(s, "the run's data alone do not fit into %.1f MB",
+                        1e-6 * (double)j->how->memory);
+    EG_TRY(s);
+    EG_TRY(eg_joiner_fits(j));
     j->most = eg_message_most(&(eg_site){
         .e = j->e, .feed = &j->rig->feed, .net = j->rig->net, .agreed = &j->rig->agreed});
     return join_describe(j, j->rig, &j->mine);

@@ -47,6 +47,9 @@ void eg_joiner_say(const eg_joiner *j, const char *sentence);
 eg_status eg_joiner_refused(const eg_http_reply *r);
 eg_status eg_joiner_ask(eg_joiner *j, const eg_line_call *call, eg_http_reply *out);
 
+/* budget.c. EG_ENOMEM: the run does not fit into how->memory; says what it would need. */
+eg_status eg_joiner_fits(const eg_joiner *j);
+
 /* join_open.c. Learns the run; opens what the device has; takes in data that have grown since.
  */
 eg_status eg_joiner_learn(eg_joiner *j);
