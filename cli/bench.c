@@ -115,13 +115,6 @@ static bool bench_wanted(const bench_options *o, int i)
            (!o->batch || o->batch == bench_table[i].batch);
 }
 
-static const char *bench_of_threads(const bench_options *o)
-{
-    static char text[32];
-    snprintf(text, sizeof text, "%lld threads", (long long)o->threads);
-    return o->threads > 1 ? text : "one thread";
-}
-
 static eg_status bench_run_table(const bench_options *o, bench_peer *peer)
 {
     double peak = eg_isa_peak_gflops();
@@ -129,11 +122,11 @@ static eg_status bench_run_table(const bench_options *o, bench_peer *peer)
     if (o->json)
         printf("[");
     else
-        printf("%s, %s, measured peak %.0f GFLOP/s%s%s\n\n%-14s %5s  %-5s %11s %9s "
+        printf("%d thread%s, %s, measured peak %.0f GFLOP/s%s%s\n\n%-14s %5s  %-5s %11s %9s "
                "%7s%s\n",
-               bench_of_threads(o), eg_isa_name(), peak, peer ? "; peer " : "",
-               peer ? peer->about : "", "model", "batch", "mode", "samples/s", "GFLOP/s",
-               "of peak", peer ? "      peer/s   ratio" : "");
+               eg_threads(), eg_threads() > 1 ? "s" : "", eg_isa_name(), peak,
+               peer ? "; peer " : "", peer ? peer->about : "", "model", "batch", "mode",
+               "samples/s", "GFLOP/s", "of peak", peer ? "      peer/s   ratio" : "");
     for (int i = 0; i < 2 * BENCH_TABLE + 2; i++) {
         bench_row row = {.train = i % 2 == 0};
         if (i < 2 * BENCH_TABLE && bench_wanted(o, i / 2)) {

@@ -128,10 +128,11 @@ static eg_status generator_row(int row, bench_peer *peer, double seconds)
 eg_status bench_generator(const char *kind, bench_peer *peer, double seconds)
 {
     bool found = false;
-    printf("one thread, %s%s%s; processor time of the fastest step, with Adam\n\n%-24s %5s "
+    printf("%d thread%s, %s%s%s; %s time of the fastest step, with Adam\n\n%-24s %5s "
            "%10s %9s%s\n",
-           eg_isa_name(), peer ? "; peer " : "", peer ? peer->about : "", "step", "batch", "ms",
-           "GFLOP/s", peer ? "    peer ms   ratio" : "");
+           eg_threads(), eg_threads() > 1 ? "s" : "", eg_isa_name(), peer ? "; peer " : "",
+           peer ? peer->about : "", eg_threads() > 1 ? "the clock's" : "processor", "step",
+           "batch", "ms", "GFLOP/s", peer ? "    peer ms   ratio" : "");
     for (int i = 0; i < GENERATOR_ROWS; i++)
         if (generator_is(i, kind)) {
             EG_TRY(generator_row(i, peer, seconds));

@@ -186,6 +186,7 @@ eg_status eg_team_new(int n, eg_team **out)
         return eg_fail(EG_ENOMEM, "no memory for a team of threads");
     const char *least = getenv("ENGRAM_TEAM_LEAST"); /* tests have all of it divided */
     t->least = least ? strtod(least, NULL) : TEAM_LEAST;
+    t->looks = n <= eg_cores() ? TEAM_LOOKS : 0;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->raised, NULL);
     t->members[0] = (team_member){.team = t};
@@ -195,7 +196,6 @@ eg_status eg_team_new(int n, eg_team **out)
         if (pthread_create(&m->thread, NULL, team_thread, m) != 0)
             break; /* results are the same with fewer */
     }
-    t->looks = t->n <= eg_cores() ? TEAM_LOOKS : 0;
     *out = t;
     return EG_OK;
 }

@@ -530,8 +530,8 @@ static eg_status winograd_share_back_weights(const eg_step *s, const eg_team_par
     if (part->i >= some.n)
         return EG_OK;
     eg_range r = eg_team_range(&some, a.n_phases * a.ic, s->k->width);
-    const winograd_matrices x = {
-        .v = s->out[1]->data,
+    const int64_t n = a.product.n;
+    winograd_matrices x = {
         .m = winograd_room(&a, s->out[2]->data, a.product.out_step, part->i),
         .u = winograd_room(&a, s->out[3]->data, a.product.weight_step, part->i),
         .rows = r};
@@ -542,6 +542,7 @@ static eg_status winograd_share_back_weights(const eg_step *s, const eg_team_par
     for (int64_t i = 0; i < a.tiles && r.to > r.from; i += a.product.n) {
         winograd_move(&a, i);
         a.product.add = i > 0;
+        x.v = s->out[1]->data + r.from * (n - a.product.n); /* a shorter stretch is its own */
         winograd_read_own(s, &a, r, x.v);
         s->k->winograd_output_back(x.m, s->in[1]->data, &a.phase[0].out);
         if (a.pieces)
