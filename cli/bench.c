@@ -12,7 +12,7 @@
 
 typedef struct bench_options {
     const char *peer, *model, *generator;
-    int64_t batch, threads;
+    int64_t batch;
     double seconds;
     bool layers, data, norms, convs, json;
 } bench_options;
@@ -230,9 +230,7 @@ static const cli_option bench_rows[] = {
             .what = "samples"),
     CLI_REAL("--seconds", "S", bench_options, seconds, 0.001, 3600, "time for each figure (4)",
              .what = "seconds"),
-    CLI_INT("--threads", "N", bench_options, threads, 1, 64,
-            "threads that compute a step together (1); times are then the clock's",
-            .what = "threads"),
+    CLI_THREADS,
     CLI_ISA,
     CLI_FLAG("--json", bench_options, json, "as JSON"),
     CLI_END,
@@ -267,8 +265,6 @@ static int bench_run(int argc, char **argv)
         wrong = bench_check(&o);
     if (wrong)
         return wrong;
-    if (o.threads > 1 && eg_threads_begin((int)o.threads) != EG_OK)
-        return eg_cli_failed();
     if (o.layers)
         return bench_run_layers(&o) == EG_OK ? 0 : eg_cli_failed();
     if (o.norms)

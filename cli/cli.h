@@ -27,8 +27,12 @@
      .words = "portable|plain|avx2|avx512", \
      .help = "avx512, avx2, plain, or portable, which has the same bits on\n" \
              "every kind of machine (the best that this machine has)"}
+#define CLI_THREADS \
+    {.name = "--threads", .argument = "N", .kind = CLI_IS_TAKEN, .take = cli_take_threads, \
+     .help = "threads that compute together (1); no result changes"}
 // clang-format on
 eg_status cli_take_isa(void *unused, const char *value);
+eg_status cli_take_threads(void *unused, const char *value);
 
 /* The program's name, as its errors begin. */
 extern const char cli_program[];

@@ -46,6 +46,16 @@ eg_status cli_take_isa(void *unused, const char *value)
     return eg_isa_set(value);
 }
 
+eg_status cli_take_threads(void *unused, const char *value)
+{
+    (void)unused;
+    char *end;
+    long n = strtol(value, &end, 10);
+    if (*end || n < 1 || n > 64)
+        return eg_fail(EG_EINVAL, "'%.20s' is no number of threads from 1 to 64", value);
+    return eg_threads_begin((int)n);
+}
+
 bool cli_asks_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;

@@ -34,6 +34,7 @@ static const cli_option eval_rows[] = {
               "an option of the data set, in place of the run's"),
     CLI_SEED("--seed", "N", eval_call, seed, "of a generated data set (the run's)"),
     CLI_DATA_DIR(eval_call, data_dir),
+    CLI_THREADS,
     CLI_END,
 };
 

@@ -44,6 +44,7 @@ static const cli_option generate_options[] = {
     CLI_TEXTS("--set", "KEY=VALUE", generate_call, settings, 64,
               "an option of that data set: classes=26", .with = "--score"),
     CLI_DATA_DIR(generate_call, source.from.dir),
+    CLI_THREADS,
     CLI_END,
 };
 

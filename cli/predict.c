@@ -37,6 +37,7 @@ static const cli_option predict_rows[] = {
              "draw them on the picture; of several pictures, a folder for all"),
     CLI_TITLE("Of all:"),
     CLI_FLAG("--json", predict_call, json, "a line of JSON per picture"),
+    CLI_THREADS,
     CLI_END,
 };
 

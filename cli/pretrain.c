@@ -33,6 +33,7 @@ static const cli_option pretrain_rows[] = {
                "of the network as it was drawn"),
     CLI_SETTINGS(pretrain_call, settings, "change a setting: pretrain.images=100000"),
     CLI_DATA_DIR(pretrain_call, data_dir),
+    CLI_THREADS,
     CLI_ISA,
     CLI_FLAG("--quiet", pretrain_call, quiet, "show no progress"),
     CLI_END,

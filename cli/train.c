@@ -164,6 +164,7 @@ static const cli_option train_rows[] = {
              TRAIN_DRAWS),
     CLI_FILE("--out", "FILE", train_call, out,
              "the generator as safetensors, for `engram generate`", TRAIN_DRAWS),
+    CLI_THREADS,
     CLI_FLAG("--quiet", train_call, quiet, "show no progress", TRAIN_DRAWS),
     CLI_END,
 };

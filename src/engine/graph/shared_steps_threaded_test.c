@@ -13,7 +13,12 @@
 
 #include <stdio.h>
 
-enum { STEPS = 2 };
+/* ThreadSanitizer takes its time, and needs to see every step shared but once or twice. */
+#ifdef __SANITIZE_THREAD__
+enum { STEPS = 1, ALL_SIZES = 2, FEW_SIZES = 1 };
+#else
+enum { STEPS = 2, ALL_SIZES = 9, FEW_SIZES = 4 };
+#endif
 
 /* What training came to. */
 typedef struct outcome {
@@ -64,8 +69,8 @@ static void check(const training_spec *spec, bool all)
     } sizes[] = {{2, 2}, {4, 4}, {1, 1}, {8, 8}, {3, 3}, {1, 4}, {4, 2}, {2, 5}, {4, 1}};
     outcome alone;
     train(&alone, spec, 0, 0);
-    assert_true(alone.loss[0] != alone.loss[STEPS - 1]); /* something was learnt */
-    for (int i = 0; i < (all ? 9 : 4); i++)
+    assert_true(STEPS == 1 || alone.loss[0] != alone.loss[STEPS - 1]); /* it learns */
+    for (int i = 0; i < (all ? ALL_SIZES : FEW_SIZES); i++)
         same_bits(spec, &alone, sizes[i].made, sizes[i].run);
     training_close(&alone.t);
 }
