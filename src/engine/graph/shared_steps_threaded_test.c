@@ -15,7 +15,7 @@
 
 /* ThreadSanitizer takes its time, and needs to see every step shared but once or twice. */
 #ifdef __SANITIZE_THREAD__
-enum { STEPS = 1, ALL_SIZES = 2, FEW_SIZES = 1 };
+enum { STEPS = 1, ALL_SIZES = 3, FEW_SIZES = 2 };
 #else
 enum { STEPS = 2, ALL_SIZES = 9, FEW_SIZES = 4 };
 #endif
