@@ -39,7 +39,7 @@ serve() { # serve OUT OPTION...
 # One is missing, so that the others only poll.
 serve poll --cert c.pem --cert-key k.pem
 timeout 300 python3 "$here/load.py" "$url" keys.txt $((n - 1)) 90 c.pem >poll.json 2>load.log || fail "the devices"
-memory=$(sed -n 's/^VmHWM: *\([0-9]*\) kB/\1/p' "/proc/$server/status")
+memory=$(sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$server/status")
 { kill -9 $server && wait $server; } 2>/dev/null || true
 grep -q "\"devices\": $((n - 1))," poll.json || fail "not all came: $(cat poll.json)"
 [ "$memory" -lt 1000000 ] || fail "$n devices take $memory kB"

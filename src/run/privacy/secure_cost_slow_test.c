@@ -116,6 +116,8 @@ static void test_bytes_up_are_a_twentieth_more_at_most(void **state)
                 {10, 1663370, "cnn"},
                 {50, 1663370, "cnn"},
                 {100, 1663370, "cnn"},
+                {100, 1663370 / 20, "cnn / 20"}, /* what does not grow with the network */
+                {500, 1663370 / 20, "cnn / 20"},
                 {500, 1663370, "cnn"}};
     printf("network   clients  s of a client  s of the server  kB up     more up  kB down "
            "beside\n");

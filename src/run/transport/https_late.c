@@ -6,6 +6,7 @@
  */
 #include "run/transport/https.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void eg_https_keep_late(eg_https *h, int64_t i)
@@ -116,7 +117,12 @@ static eg_status late_take(eg_https *h, int64_t client, eg_reply *out, bool *los
     }
     *out = t->reply;
     t->reply = (eg_reply){0};
-    if (t->status != EG_OK) {
+    char which[64];
+    snprintf(which, sizeof which, "what it was asked in round %lld",
+             (long long)t->is.round + 1);
+    if (t->status == EG_OK) {
+        eg_https_audit(h, "answered_late", client, NULL, which);
+    } else {
         *lost = true;
         eg_fail(t->status, "%s", t->why ? t->why : "out of memory");
         eg_https_note_lost(h, client);
