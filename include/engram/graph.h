@@ -78,7 +78,14 @@ eg_node *eg_sample_norms(eg_graph *g, eg_node *losses, const eg_params *p);
 /* Compiles all outputs and gradients of g. The plan keeps pointers into g: free the plan first.
  */
 eg_status eg_compile(eg_graph *g, eg_plan **out);
-void eg_plan_free(eg_plan *p); /* NULL is fine */
+
+/* Memory that plans share which never run at the same time: all that a run needs and nobody
+ * reads behind it. It is as large as its largest plan, and must outlive all of them. */
+typedef struct eg_room eg_room;
+eg_status eg_room_new(eg_room **out);
+void eg_room_free(eg_room *r);                                      /* NULL is fine */
+eg_status eg_compile_in(eg_graph *g, eg_room *room, eg_plan **out); /* NULL: one of its own */
+void eg_plan_free(eg_plan *p);                                      /* NULL is fine */
 
 /* Where the values of a table live during the next runs: flat arrays with the table's layout.
  * grad may be NULL when the graph has no eg_backward, state when the table has none. */

@@ -25,6 +25,10 @@ typedef void (*eg_recorder)(void *context, eg_graph *g, int64_t batch);
 eg_status eg_program_new(eg_recorder record, void *context, size_t max_plans, eg_program **out);
 void eg_program_free(eg_program *p); /* NULL is fine */
 
+/* From now on its plans share a room (eg_compile_in) with those of the thread's other programs.
+ */
+void eg_program_share(eg_program *p, eg_room *room);
+
 /* Arrays for a table, as eg_plan_bind, for the plans there are and those to come. The same ones
  * again cost nothing. */
 eg_status eg_program_bind(eg_program *p, const eg_params *table, float *value, float *grad,

@@ -376,6 +376,11 @@ static eg_status plan_emit(eg_plan *p)
 
 eg_status eg_compile(eg_graph *g, eg_plan **out)
 {
+    return eg_compile_in(g, NULL, out);
+}
+
+eg_status eg_compile_in(eg_graph *g, eg_room *room, eg_plan **out)
+{
     *out = NULL;
     EG_TRY(eg_graph_status(g));
     if (g->n_outputs + g->n_grads == 0)
@@ -384,6 +389,7 @@ eg_status eg_compile(eg_graph *g, eg_plan **out)
     if (!p)
         return eg_fail(EG_ENOMEM, "no memory for a plan");
     p->g = g;
+    p->room = room;
     p->k = eg_kernels_get();
     p->team = eg_team_size(eg_team_here());
     p->nodes = calloc(g->n_nodes + 1, sizeof *p->nodes);

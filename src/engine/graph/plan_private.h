@@ -34,10 +34,12 @@ struct eg_plan {
     size_t n_steps, cap_steps;
     plan_hint *hints;
     size_t n_hints, cap_hints;
-    void *memory; /* where values live */
-    size_t bytes;
-    double flops; /* of all steps */
-    int team;     /* threads of the team that compiled it */
+    void *memory;       /* where values live, */
+    eg_room *room;      /* but for those of a room, */
+    const void *lived;  /* and where in it they were when steps took their pointers */
+    size_t kept, bytes; /* of values that outlive a run, which lie first; of all */
+    double flops;       /* of all steps */
+    int team;           /* threads of the team that compiled it */
     uint32_t key[2];
     uint64_t time;
     bool failed, timing, bound;
@@ -46,6 +48,8 @@ struct eg_plan {
 eg_value *eg_plan_root(eg_value *v);
 /* Gives every value of the arena its place. */
 eg_status eg_plan_lay_out(eg_plan *p);
+/* Follows a room that has moved. */
+void eg_plan_follow(eg_plan *p);
 /* Adds a step that copies x between layouts, one of them row-major. */
 eg_status eg_relayout(eg_plan *p, const eg_node *x, eg_value *from, eg_value *to);
 

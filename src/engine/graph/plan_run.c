@@ -170,6 +170,7 @@ static eg_status run_together(eg_plan *p, eg_team *team)
 
 eg_status eg_plan_run(eg_plan *p)
 {
+    eg_plan_follow(p);
     if (!p->bound)
         EG_TRY(run_settle(p));
     if (!p->k->own)

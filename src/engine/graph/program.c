@@ -26,6 +26,7 @@ struct eg_program {
     void *context;
     program_binding bindings[PROGRAM_TABLES];
     size_t n_bindings;
+    eg_room *room;  /* NULL: each plan has its own memory */
     bool unsettled; /* a plan could not be bound: all must be told again */
     uint64_t clock;
     size_t n;
@@ -45,6 +46,11 @@ eg_status eg_program_new(eg_recorder record, void *context, size_t max_plans, eg
     p->n = max_plans;
     *out = p;
     return EG_OK;
+}
+
+void eg_program_share(eg_program *p, eg_room *room)
+{
+    p->room = room;
 }
 
 static void program_drop(program_entry *e)
@@ -105,7 +111,7 @@ static eg_status program_compile(eg_program *p, program_entry *e, int64_t batch,
 {
     EG_TRY(eg_graph_new(&e->graph));
     p->record(p->context, e->graph, batch);
-    EG_TRY(eg_compile(e->graph, &e->plan));
+    EG_TRY(eg_compile_in(e->graph, p->room, &e->plan));
     e->batch = batch, e->variant = variant;
     return program_bind_plan(p, e->plan);
 }

@@ -239,6 +239,69 @@ static void test_batches_of_any_size_add_up(void **state)
     training_close(&t);
 }
 
+static void room_record(void *context, eg_graph *g, int64_t batch)
+{
+    eg_graph_set_training(g, false);
+    eg_node *logits = eg_net_forward(context, g, eg_input(g, "x", eg_dims(batch, 1, 28, 28)));
+    eg_output(g, "logits", logits);
+    eg_net_backward(context, g, eg_sum(g, eg_mul(g, logits, logits), EG_ALL_AXES));
+}
+
+static void room_fill(eg_plan *plan, int64_t n)
+{
+    float *x = eg_plan_input(plan, "x");
+    for (int64_t i = 0; i < n * 784; i++)
+        x[i] = (float)((i * 37 + n) % 101) / 101;
+}
+
+/* Two networks whose programs work in one room, which grows while they take turns, have the
+ * outputs and gradients that they have alone; what was filled or came out lasts. */
+static void test_programs_of_one_room_do_not_spoil_each_other(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {2, 3, 5, 2, 9, 3, 9, 1};
+    const training_spec spec = {.net = {"cnn-small", 1, 28, 28, 10, NULL},
+                                .batch = 4,
+                                .optimizer = "sgd",
+                                .rate = "0.1"};
+    eg_program *alone, *shared[2];
+    eg_room *room;
+    training t;
+    assert_ok(training_open(&t, &spec));
+    const eg_params *table = eg_net_params(t.net);
+    size_t n = eg_params_length(table);
+    float *grad = malloc(2 * n * sizeof *grad);
+    assert_non_null(grad);
+    assert_ok(eg_room_new(&room));
+    assert_ok(eg_program_new(room_record, t.net, 8, &alone));
+    for (int k = 0; k < 2; k++) {
+        assert_ok(eg_program_new(room_record, t.net, 8, &shared[k]));
+        eg_program_share(shared[k], room);
+        assert_ok(eg_program_bind(shared[k], table, t.value, grad, t.state));
+    }
+    assert_ok(eg_program_bind(alone, table, t.value, grad + n, t.state));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        eg_plan *other = plan_of(shared[1], 11 - sizes[i]);
+        eg_plan *mine = plan_of(shared[0], sizes[i]), *own = plan_of(alone, sizes[i]);
+        room_fill(mine, sizes[i]);
+        room_fill(own, sizes[i]);
+        room_fill(other, 11 - sizes[i]);
+        assert_ok(eg_plan_run(other)); /* after the other's input was filled */
+        assert_ok(eg_plan_run(mine));
+        assert_ok(eg_plan_run(own));
+        assert_memory_equal(grad, grad + n, n * sizeof *grad);
+        assert_memory_equal(eg_plan_output(mine, "logits"), eg_plan_output(own, "logits"),
+                            (size_t)sizes[i] * 10 * sizeof(float));
+        assert_true(mine->memory != NULL && mine->kept < mine->bytes);
+    }
+    eg_program_free(alone);
+    eg_program_free(shared[0]);
+    eg_program_free(shared[1]);
+    eg_room_free(room);
+    free(grad);
+    training_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_plans_are_told_of_other_arrays_alone),
         cmocka_unit_test(test_what_cannot_be_is_said),
         cmocka_unit_test(test_batches_of_any_size_add_up),
+        cmocka_unit_test(test_programs_of_one_room_do_not_spoil_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

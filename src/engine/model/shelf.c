@@ -65,6 +65,7 @@ eg_status eg_shelf_program(eg_shelf *s, const char *key, eg_recorder record, voi
     if (!item->thing) {
         eg_program *made;
         EG_TRY(eg_program_new(shelf_record, item, SHELF_PLANS, &made));
+        eg_program_share(made, s->room);
         item->thing = made, item->end = shelf_end_program;
     }
     EG_ASSERT(item->end == shelf_end_program);

@@ -21,6 +21,7 @@ typedef struct eg_shelf_item {
 typedef struct eg_shelf {
     eg_shelf_item **items;
     size_t n, cap;
+    eg_room *room; /* that its programs share; NULL: none */
 } eg_shelf;
 
 void eg_shelf_fini(eg_shelf *s);

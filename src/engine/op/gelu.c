@@ -1,17 +1,47 @@
-/* gelu.c - x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel, 2016).
+/* gelu.c - x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel, 2016);
+ * dx = dy (Phi(x) + x phi(x)).
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * One step forward and one back, which read x alone: so only x is kept for the gradient.
  */
 #include "engine/op/op.h"
 
-static eg_node *gelu_sample(eg_graph *g, int i)
+#include <math.h>
+
+static eg_node *gelu_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
-    return i < 2 ? eg_gelu(g, eg_sample_input(g, eg_dims(3, 5 + 12 * i), -2, 2)) : NULL;
+    (void)wrt;
+    return eg_gelu_back(g, y->in[0], dy);
 }
 
-const eg_op eg_op_gelu = {.name = "gelu", .sample = gelu_sample};
+static double gelu_of(double x)
+{
+    return x * 0.5 * (1 + erf(x / sqrt(2)));
+}
+
+static void gelu_reference(const eg_node *y, const double *const *in, double *out)
+{
+    eg_reference_map(y, in[0], out, gelu_of);
+}
+
+static eg_status gelu_emit(eg_plan *p, const eg_node *y)
+{
+    return eg_emit_unary(p, y, eg_plan_kernels(p)->gelu, true);
+}
+
+static eg_node *gelu_sample(eg_graph *g, int i)
+{
+    static const eg_shape s[] = {{2, {3, 5}}, {3, {2, 3, 17}}, {0, {0}}};
+    return i < 3 ? eg_gelu(g, eg_sample_input(g, s[i], -2, 2)) : NULL;
+}
+
+const eg_op eg_op_gelu = {.name = "gelu",
+                          .vjp = gelu_vjp,
+                          .reference = gelu_reference,
+                          .emit = gelu_emit,
+                          .sample = gelu_sample};
 
 eg_node *eg_gelu(eg_graph *g, eg_node *x)
 {
-    eg_node *e = eg_erf(g, eg_affine(g, x, 0.70710678118654752, 0));
-    return eg_mul(g, x, eg_affine(g, e, 0.5, 0.5));
+    return eg_graph_record1(g, &eg_op_gelu, x->shape, x);
 }

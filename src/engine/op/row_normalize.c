@@ -76,7 +76,9 @@ eg_node *eg_record_rows(eg_graph *g, const eg_op *op, eg_node *x, double eps, bo
     return eg_graph_record(g, op, y, &eps, sizeof eps, 1, &x);
 }
 
+/* What its gradient needs is recorded here too: made with the result, it spares keeping x. */
 eg_node *eg_row_normalize(eg_graph *g, eg_node *x, double eps)
 {
+    eg_row_rstd(g, x, eps);
     return eg_record_rows(g, &eg_op_row_normalize, x, eps, true);
 }

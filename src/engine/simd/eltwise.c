@@ -181,6 +181,28 @@ void EG_KERNEL(erf)(float *y, const float *x, size_t n)
         y[i] = eltwise_erf(x[i]);
 }
 
+/* Phi(x), the normal distribution function. */
+static inline float eltwise_normal(float x)
+{
+    return 0.5f * eltwise_erf(0.70710678f * x) + 0.5f;
+}
+
+void EG_KERNEL(gelu)(float *y, const float *x, size_t n)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * eltwise_normal(x[i]);
+}
+
+void EG_KERNEL(gelu_back)(float *dx, const float *x, const float *dy, size_t n)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++) {
+        float bell = 0.39894228f * simd_exp(-0.5f * x[i] * x[i]);
+        dx[i] = dy[i] * (eltwise_normal(x[i]) + x[i] * bell);
+    }
+}
+
 /* Blocks of four words computed side by side: many enough that the compiler does not unroll the
  * loops over them into scalars. */
 enum { MASK_BLOCKS = 64 };

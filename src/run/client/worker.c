@@ -35,6 +35,18 @@ static eg_status worker_open_client(eg_worker *w)
                              : EG_OK;
 }
 
+/* A worker runs one plan at a time. */
+static eg_status worker_share(eg_worker *w)
+{
+    eg_program *const all[] = {w->learn,    w->test,     w->both,    w->plain[0],
+                               w->plain[1], w->looks[0], w->looks[1]};
+    EG_TRY(eg_room_new(&w->room));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        eg_program_share(all[i], w->room);
+    w->shelf.room = w->room;
+    return EG_OK;
+}
+
 static eg_status worker_fill(eg_worker *w)
 {
     EG_TRY(eg_chain_open(&w->chain, &w->e->parts, w->agreed, false));
@@ -45,7 +57,8 @@ static eg_status worker_fill(eg_worker *w)
     EG_TRY(eg_worker_open_train(w));
     EG_TRY(eg_worker_open_network(w));
     EG_TRY(eg_parts_known(&w->e->parts, w->agreed, w->net, &w->known));
-    return eg_worker_open_test(w);
+    EG_TRY(eg_worker_open_test(w));
+    return worker_share(w);
 }
 
 eg_status eg_worker_open(const eg_experiment *e, const eg_feed *feed, const eg_net *net,
@@ -70,6 +83,7 @@ void eg_worker_close(eg_worker *w)
     }
     eg_chain_close(&w->chain);
     eg_shelf_fini(&w->shelf);
+    eg_room_free(w->room);
     eg_bundle_free(w->known);
     eg_memory_free(w->client.memory);
     eg_worker_free_samples(w);

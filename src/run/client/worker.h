@@ -121,6 +121,7 @@ struct eg_worker {
     eg_records *records;  /* the client's */
     const char *store;    /* the folder of all clients' records */
     eg_learner *model;    /* the client's own */
+    eg_room *room;        /* where the plans of all programs work */
     eg_program *learn;    /* the loss with the parts' terms */
     eg_program *plain[2]; /* without them, by eg_form */
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
