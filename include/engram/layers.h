@@ -58,6 +58,7 @@ typedef struct eg_conv_layer_spec {
     bool bias;
     eg_first first;
     const eg_layer_init *init;
+    int64_t groups; /* of channels, each on its own; 0: one. Transposed ones have one */
 } eg_conv_layer_spec;
 eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                        const eg_conv_layer_spec *spec);
@@ -87,6 +88,11 @@ eg_node *eg_layer_norm_layer(eg_graph *g, eg_params *p, const char *name, eg_nod
 eg_node *eg_token_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                         const eg_linear_layer_spec *spec);
 
+/* Images cut into square patches, each a token: x [n, c, h, w] -> [n, h w / side^2, width],
+ * whose weights are [width, c, side, side]. */
+eg_node *eg_patch_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t side,
+                        const eg_linear_layer_spec *spec);
+
 /* A block of a transformer with its norms in front, as timm names it ("norm1", "attn.qkv",
  * "attn.proj", "norm2", "mlp.fc1", "mlp.fc2"): x + attention(norm x), then x + mlp(norm x). */
 typedef struct eg_block_spec {
@@ -96,6 +102,9 @@ typedef struct eg_block_spec {
     eg_node *prefix;  /* [n, tokens, 2 w]: keys and values that are read too; NULL: none */
     const eg_layer_init *init;
 } eg_block_spec;
+/* Its attention alone: "qkv" and "proj" of the spec's heads; hidden is not read. */
+eg_node *eg_attention_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                            const eg_block_spec *spec);
 eg_node *eg_transformer_block(eg_graph *g, eg_params *p, const char *name, eg_node *x,
                               const eg_block_spec *spec);
 

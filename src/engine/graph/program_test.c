@@ -270,7 +270,7 @@ static void test_programs_of_one_room_do_not_spoil_each_other(void **state)
     assert_ok(training_open(&t, &spec));
     const eg_params *table = eg_net_params(t.net);
     size_t n = eg_params_length(table);
-    float *grad = malloc(2 * n * sizeof *grad);
+    float *grad = calloc(2 * n, sizeof *grad); /* gaps between tensors stay zero */
     assert_non_null(grad);
     assert_ok(eg_room_new(&room));
     assert_ok(eg_program_new(room_record, t.net, 8, &alone));

@@ -83,11 +83,14 @@ eg_node *eg_conv_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
 {
     if (eg_is_poison(x))
         return x;
-    int64_t in = x->shape.dim[1], k = spec->kernel;
-    eg_layer_init init = layer_init(spec->init, spec->first, in * k * k, spec->out * k * k);
+    int64_t groups = spec->groups ? spec->groups : 1;
+    int64_t in = x->shape.dim[1] / groups, k = spec->kernel;
+    eg_layer_init init =
+        layer_init(spec->init, spec->first, in * k * k, spec->out / groups * k * k);
     eg_node *w = layer_param(g, p, name, "weight", eg_dims(spec->out, in, k, k), init.weight);
-    return eg_conv2d(g, x, w, layer_bias(g, p, name, spec->bias, spec->out, init.bias),
-                     (eg_window){.stride = spec->stride, .padding = spec->padding});
+    return eg_conv2d(
+        g, x, w, layer_bias(g, p, name, spec->bias, spec->out, init.bias),
+        (eg_window){.stride = spec->stride, .padding = spec->padding, .groups = groups});
 }
 
 eg_node *eg_conv_transpose_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,

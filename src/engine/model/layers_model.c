@@ -4,6 +4,9 @@
  * Its tensors have the names of PyTorch's nn.Sequential of the same layers with a linear head
  * behind them: "0.weight", and within a residual, an nn.Sequential too, "4.0.weight". Every
  * layer looks at its input's shape before it records anything, so that an error tells both.
+ *
+ * What runs through it are images [n, c, h, w], tokens [n, t, w] or rows [n, d]. Layers of
+ * tokens have the names that timm's have within a block, and its layer norm's eps.
  */
 #include "engine/model/layers_text.h"
 #include "engine/op/op.h"
@@ -20,7 +23,7 @@ typedef struct layers {
 // clang-format off
 static const eg_opt layers_opts[] = {
     EG_OPT_TEXT(layers, layers, "[flatten, linear 100, relu]",
-                "what stands before the head, in order: conv CHANNELS [kSIDE sSTRIDE pPADDING no-bias], linear UNITS [no-bias], batch-norm, group-norm GROUPS, relu, leaky-relu [SLOPE], gelu, silu, sigmoid, tanh, pool SIDE [sSTRIDE pPADDING], avg-pool (as pool), global-pool, dropout SHARE, channel-dropout SHARE, flatten, residual: [LAYERS]"),
+                "what stands before the head, in order: conv CHANNELS [kSIDE sSTRIDE pPADDING gGROUPS depthwise no-bias], linear UNITS [no-bias], batch-norm, group-norm GROUPS, relu, leaky-relu [SLOPE], gelu, silu, sigmoid, tanh, pool SIDE [sSTRIDE pPADDING], avg-pool (as pool), global-pool, dropout SHARE, channel-dropout SHARE, flatten, residual: [LAYERS]; of tokens: patch WIDTH [kSIDE], class-token, position, layer-norm, attention HEADS, transformer HEADS [hHIDDEN], first-token, and global-pool, their mean"),
     EG_OPT_CHOICE(layers, init, 0, "first values of weights: PyTorch's, Glorot's or He's, the last two with biases of 0", "torch|glorot|he"),
     EG_OPT_CHOICE(layers, head_init, 0, "those of the head", "same|torch|glorot|he"),
     EG_OPT_END,
@@ -60,8 +63,11 @@ static layers_shape layers_shape_of(const eg_node *x)
     if (x->shape.rank == 4)
         snprintf(s.text, sizeof s.text, "%lldx%lldx%lld", (long long)d[1], (long long)d[2],
                  (long long)d[3]);
+    else if (x->shape.rank == 3)
+        snprintf(s.text, sizeof s.text, "%lld tokens of %lld", (long long)d[1],
+                 (long long)d[2]);
     else
-        snprintf(s.text, sizeof s.text, "%lld", (long long)d[1]);
+        snprintf(s.text, sizeof s.text, "a row of %lld values", (long long)d[1]);
     return s;
 }
 
@@ -85,7 +91,7 @@ static bool layers_window_fits(const layers_net *n, size_t i, const eg_node *x)
     char what[256];
     layers_shape have = layers_shape_of(x);
     if (x->shape.rank != 4) {
-        snprintf(what, sizeof what, "works on images, and gets a row of %s values", have.text);
+        snprintf(what, sizeof what, "works on images, and gets %s", have.text);
         layers_fail(n, i, what);
         return false;
     }
@@ -106,9 +112,17 @@ static eg_node *layers_conv(const layers_net *n, size_t i, eg_node *x)
                                      .stride = l->stride,
                                      .padding = l->padding,
                                      .bias = !l->no_bias,
-                                     .first = (eg_first)n->self->init};
+                                     .first = (eg_first)n->self->init,
+                                     .groups = l->groups ? l->groups : x->shape.dim[1]};
+    char what[256];
     if (!layers_window_fits(n, i, x))
         return n->g->poison;
+    if (x->shape.dim[1] % spec.groups || spec.out % spec.groups) {
+        snprintf(what, sizeof what,
+                 "has %lld groups, which do not divide its channels and those of %s",
+                 (long long)spec.groups, layers_shape_of(x).text);
+        return layers_fail(n, i, what);
+    }
     return eg_conv_layer(n->g, n->p, l->name, x, &spec);
 }
 
@@ -129,8 +143,19 @@ static eg_node *layers_linear(const layers_net *n, size_t i, eg_node *x)
     char what[256];
     if (x->shape.rank == 2)
         return eg_linear_layer_of(n->g, n->p, l->name, x, &spec);
+    if (x->shape.rank == 3)
+        return eg_token_layer(n->g, n->p, l->name, x, &spec);
     snprintf(what, sizeof what,
              "works on a row of values, and gets %s: flatten or global-pool makes one",
+             layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+/* A layer that would take tokens for channels. */
+static eg_node *layers_no_tokens(const layers_net *n, size_t i, const eg_node *x)
+{
+    char what[256];
+    snprintf(what, sizeof what, "works on images and rows, and gets %s",
              layers_shape_of(x).text);
     return layers_fail(n, i, what);
 }
@@ -140,6 +165,8 @@ static eg_node *layers_group_norm(const layers_net *n, size_t i, eg_node *x)
     const eg_layer *l = &n->list.at[i];
     int64_t groups = (int64_t)l->number;
     char what[256];
+    if (x->shape.rank == 3)
+        return layers_no_tokens(n, i, x);
     if (x->shape.dim[1] % groups == 0)
         return eg_group_norm_layer(n->g, n->p, l->name, x, groups);
     snprintf(what, sizeof what, "makes %lld groups, which do not divide the channels of %s",
@@ -152,11 +179,13 @@ static eg_node *layers_maps(const layers_net *n, size_t i, eg_node *x)
 {
     const eg_layer *l = &n->list.at[i];
     char what[256];
+    if (x->shape.rank == 3 && l->kind == EG_LAYER_GLOBAL_POOL)
+        return eg_reshape(n->g, eg_mean(n->g, x, EG_AXIS(1)),
+                          eg_dims(x->shape.dim[0], x->shape.dim[2]));
     if (x->shape.rank == 4)
         return l->kind == EG_LAYER_GLOBAL_POOL ? eg_global_pool(n->g, x)
                                                : eg_channel_dropout(n->g, x, l->number);
-    snprintf(what, sizeof what, "works on images, and gets a row of %s values",
-             layers_shape_of(x).text);
+    snprintf(what, sizeof what, "works on images, and gets %s", layers_shape_of(x).text);
     return layers_fail(n, i, what);
 }
 
@@ -173,6 +202,75 @@ static eg_node *layers_residual(const layers_net *n, size_t i, eg_node *x)
     return layers_fail(n, i, what);
 }
 
+static const eg_init layers_token_init = {.kind = EG_INIT_NORMAL, .a = 0.02};
+static const double layers_token_eps = 1e-6;
+
+static eg_node *layers_patch(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    const eg_linear_layer_spec spec = {.out = (int64_t)l->number, .bias = true};
+    char what[256];
+    if (!layers_window_fits(n, i, x))
+        return n->g->poison;
+    if (x->shape.dim[2] % l->kernel == 0 && x->shape.dim[3] % l->kernel == 0)
+        return eg_patch_layer(n->g, n->p, l->name, x, l->kernel, &spec);
+    snprintf(what, sizeof what, "has patches of %lldx%lld, which do not fill %s",
+             (long long)l->kernel, (long long)l->kernel, layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+/* A learned token in front, or learned positions: "<name>.weight". */
+static eg_node *layers_learned(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    char name[EG_LAYER_NAME_SIZE + 8];
+    const int64_t *d = x->shape.dim;
+    snprintf(name, sizeof name, "%s.weight", l->name);
+    if (l->kind == EG_LAYER_POSITION)
+        return eg_add(n->g, x,
+                      eg_param(n->g, n->p, name, eg_dims(1, d[1], d[2]), layers_token_init));
+    eg_node *token = eg_param(n->g, n->p, name, eg_dims(1, 1, d[2]), layers_token_init);
+    token = eg_expand(n->g, token, eg_dims(d[0], 1, d[2]));
+    return eg_concat(n->g, 2, (eg_node *[]){token, x}, 1);
+}
+
+static eg_node *layers_heads(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    int64_t w = x->shape.dim[2];
+    const eg_block_spec spec = {.heads = (int64_t)l->number,
+                                .hidden = l->hidden ? l->hidden : 4 * w,
+                                .eps = layers_token_eps};
+    char what[256];
+    if (w % spec.heads == 0)
+        return l->kind == EG_LAYER_ATTENTION
+                   ? eg_attention_layer(n->g, n->p, l->name, x, &spec)
+                   : eg_transformer_block(n->g, n->p, l->name, x, &spec);
+    snprintf(what, sizeof what, "has %lld heads, which do not divide the width of %s",
+             (long long)spec.heads, layers_shape_of(x).text);
+    return layers_fail(n, i, what);
+}
+
+/* Layers that work on tokens. */
+static eg_node *layers_tokens(const layers_net *n, size_t i, eg_node *x)
+{
+    const eg_layer *l = &n->list.at[i];
+    char what[256];
+    if (l->kind == EG_LAYER_NORM && x->shape.rank < 4)
+        return eg_layer_norm_layer(n->g, n->p, l->name, x, layers_token_eps);
+    if (x->shape.rank != 3) {
+        snprintf(what, sizeof what, "works on tokens, and gets %s: patch makes them",
+                 layers_shape_of(x).text);
+        return layers_fail(n, i, what);
+    }
+    if (l->kind == EG_LAYER_FIRST_TOKEN)
+        return eg_reshape(n->g, eg_slice(n->g, x, 1, 0, 1),
+                          eg_dims(x->shape.dim[0], x->shape.dim[2]));
+    return l->kind == EG_LAYER_ATTENTION || l->kind == EG_LAYER_TRANSFORMER
+               ? layers_heads(n, i, x)
+               : layers_learned(n, i, x);
+}
+
 static eg_node *layers_one(const layers_net *n, size_t i, eg_node *x)
 {
     const eg_layer *l = &n->list.at[i];
@@ -184,7 +282,8 @@ static eg_node *layers_one(const layers_net *n, size_t i, eg_node *x)
     case EG_LAYER_LINEAR:
         return layers_linear(n, i, x);
     case EG_LAYER_BATCH_NORM:
-        return eg_batch_norm_layer(n->g, n->p, l->name, x);
+        return x->shape.rank == 3 ? layers_no_tokens(n, i, x)
+                                  : eg_batch_norm_layer(n->g, n->p, l->name, x);
     case EG_LAYER_GROUP_NORM:
         return layers_group_norm(n, i, x);
     case EG_LAYER_RELU:
@@ -211,6 +310,15 @@ static eg_node *layers_one(const layers_net *n, size_t i, eg_node *x)
         return eg_flatten(n->g, x);
     case EG_LAYER_RESIDUAL:
         return layers_residual(n, i, x);
+    case EG_LAYER_PATCH:
+        return layers_patch(n, i, x);
+    case EG_LAYER_CLASS_TOKEN:
+    case EG_LAYER_POSITION:
+    case EG_LAYER_NORM:
+    case EG_LAYER_ATTENTION:
+    case EG_LAYER_TRANSFORMER:
+    case EG_LAYER_FIRST_TOKEN:
+        return layers_tokens(n, i, x);
     }
     return eg_poison(n->g, EG_EINVAL, "layer %s is of no kind", l->name);
 }
@@ -234,7 +342,7 @@ static eg_node *layers_features(const void *self, eg_graph *g, eg_params *p, eg_
         return y;
     snprintf(what, sizeof what,
              "is the last and makes %s, and the head behind it works on a row of values: "
-             "flatten or global-pool makes one",
+             "flatten, global-pool or, of tokens, first-token makes one",
              layers_shape_of(y).text);
     size_t last = 0; /* of those in no residual */
     for (size_t i = 0; i < n.list.n; i += 1 + n.list.at[i].n_inside)

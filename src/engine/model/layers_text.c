@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Which words may follow a kind. */
-enum { TEXT_KERNEL = 1, TEXT_WINDOW = 2, TEXT_BIAS = 4 };
+enum { TEXT_KERNEL = 1, TEXT_WINDOW = 2, TEXT_BIAS = 4, TEXT_GROUPS = 8, TEXT_HIDDEN = 16 };
 
 /* What may be written of a kind. A number that has no default must be there. */
 typedef struct text_kind {
@@ -26,7 +26,7 @@ typedef struct text_kind {
 
 static const text_kind text_kinds[] = {
     [EG_LAYER_CONV] = {"conv", "channels", 1, 65536, NAN, true,
-                       TEXT_KERNEL | TEXT_WINDOW | TEXT_BIAS},
+                       TEXT_KERNEL | TEXT_WINDOW | TEXT_BIAS | TEXT_GROUPS},
     [EG_LAYER_LINEAR] = {"linear", "units", 1, 65536, NAN, true, TEXT_BIAS},
     [EG_LAYER_BATCH_NORM] = {.name = "batch-norm"},
     [EG_LAYER_GROUP_NORM] = {"group-norm", "groups", 1, 65536, NAN, true, 0},
@@ -43,6 +43,24 @@ static const text_kind text_kinds[] = {
     [EG_LAYER_CHANNEL_DROPOUT] = {"channel-dropout", "share", 0, 0.99, NAN, false, 0},
     [EG_LAYER_FLATTEN] = {.name = "flatten"},
     [EG_LAYER_RESIDUAL] = {.name = "residual"},
+    [EG_LAYER_PATCH] = {"patch", "width", 1, 65536, NAN, true, TEXT_KERNEL},
+    [EG_LAYER_CLASS_TOKEN] = {.name = "class-token"},
+    [EG_LAYER_POSITION] = {.name = "position"},
+    [EG_LAYER_NORM] = {.name = "layer-norm"},
+    [EG_LAYER_ATTENTION] = {"attention", "heads", 1, 1024, NAN, true, 0},
+    [EG_LAYER_TRANSFORMER] = {"transformer", "heads", 1, 1024, NAN, true, TEXT_HIDDEN},
+    [EG_LAYER_FIRST_TOKEN] = {.name = "first-token"},
+};
+
+/* Other names of kinds, as other programs have them. */
+static const char *const text_aliases[][2] = {
+    {"max-pool", "pool"},
+    {"maxpool", "pool"},
+    {"avgpool", "avg-pool"},
+    {"batchnorm", "batch-norm"},
+    {"groupnorm", "group-norm"},
+    {"layernorm", "layer-norm"},
+    {"global-avg-pool", "global-pool"},
 };
 
 enum { N_KINDS = sizeof text_kinds / sizeof *text_kinds, TEXT_SHOWN = 60 };
@@ -74,7 +92,7 @@ static void text_skip_blanks(text_reader *r)
 
 static eg_status text_unknown(const char *word)
 {
-    char names[256] = "";
+    char names[512] = "";
     for (size_t i = 0; i < N_KINDS; i++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", text_kinds[i].name);
@@ -82,10 +100,22 @@ static eg_status text_unknown(const char *word)
     return eg_fail(EG_EINVAL, "there is no layer '%s'; there are %s", word, names);
 }
 
-static eg_status text_find_kind(const char *word, eg_layer_kind *out)
+/* A kind's own name; '_' is '-'. */
+static const char *text_kind_name(char *word)
 {
+    for (char *at = word; *at; at++)
+        *at = *at == '_' ? '-' : *at;
+    for (size_t i = 0; i < sizeof text_aliases / sizeof *text_aliases; i++)
+        if (strcmp(text_aliases[i][0], word) == 0)
+            return text_aliases[i][1];
+    return word;
+}
+
+static eg_status text_find_kind(char *word, eg_layer_kind *out)
+{
+    const char *name = text_kind_name(word);
     for (size_t i = 0; i < N_KINDS; i++)
-        if (strcmp(text_kinds[i].name, word) == 0) {
+        if (strcmp(text_kinds[i].name, name) == 0) {
             *out = (eg_layer_kind)i;
             return EG_OK;
         }
@@ -118,6 +148,19 @@ static eg_status text_window_word(const char *word, int64_t *value)
     return EG_OK;
 }
 
+/* g4 or depthwise, or h256, which must not be there twice. */
+static eg_status text_count_word(const char *word, int64_t *value)
+{
+    const char *what = *word == 'h' ? "number of hidden units" : "number of groups";
+    double number = 0;
+    if (*value >= 0)
+        return eg_fail(EG_EINVAL, "its %s is there twice", what);
+    if (strcmp(word, "depthwise") != 0)
+        EG_TRY(text_number(what, word + 1, 1, 65536, true, &number));
+    *value = (int64_t)number;
+    return EG_OK;
+}
+
 /* A word behind the kind and its number. */
 static eg_status text_word(const text_kind *kind, const char *word, eg_layer *l)
 {
@@ -126,6 +169,11 @@ static eg_status text_word(const text_kind *kind, const char *word, eg_layer *l)
         return text_window_word(word, &l->kernel);
     if (digits && (*word == 's' || *word == 'p') && kind->words & TEXT_WINDOW)
         return text_window_word(word, *word == 's' ? &l->stride : &l->padding);
+    if (kind->words & TEXT_GROUPS &&
+        ((digits && *word == 'g') || strcmp(word, "depthwise") == 0))
+        return text_count_word(word, &l->groups);
+    if (digits && *word == 'h' && kind->words & TEXT_HIDDEN)
+        return text_count_word(word, &l->hidden);
     if (strcmp(word, "no-bias") != 0 || !(kind->words & TEXT_BIAS))
         return eg_fail(EG_EINVAL, "%s does not know the word '%s'", kind->name, word);
     if (l->no_bias)
@@ -137,8 +185,12 @@ static eg_status text_word(const text_kind *kind, const char *word, eg_layer *l)
 /* Sets what was not written, and checks what only makes sense together. */
 static eg_status text_settle(const text_kind *kind, eg_layer *l)
 {
+    l->groups = l->groups < 0 ? 1 : l->groups;
+    l->hidden = l->hidden < 0 ? 0 : l->hidden;
     if (!(kind->words & TEXT_WINDOW)) {
-        l->kernel = l->stride = l->padding = 0;
+        bool patch = kind->words & TEXT_KERNEL;
+        l->kernel = l->stride = patch ? l->kernel < 0 ? 4 : l->kernel : 0;
+        l->padding = 0;
         return EG_OK;
     }
     bool pools = !(kind->words & TEXT_KERNEL);
@@ -207,7 +259,7 @@ static eg_status text_entry(text_reader *r, const char *prefix, size_t number)
     if (r->out->n == EG_MAX_LAYERS)
         return eg_fail(EG_EINVAL, "the list has more than %d layers", EG_MAX_LAYERS);
     eg_layer *l = &r->out->at[r->out->n++];
-    *l = (eg_layer){.kernel = -1, .stride = -1, .padding = -1};
+    *l = (eg_layer){.kernel = -1, .stride = -1, .padding = -1, .groups = -1, .hidden = -1};
     snprintf(l->name, sizeof l->name, "%s%zu", prefix, number);
     EG_TRY(text_simple(r, l));
     bool residual = l->kind == EG_LAYER_RESIDUAL;
@@ -300,10 +352,16 @@ static void text_put_layer(text_writer *w, const eg_layer *l)
         text_put_number(w, l->number);
     if (kernel)
         text_put(w, " k%lld", (long long)l->kernel);
-    if (l->stride != (kernel ? 1 : l->kernel))
+    if (kind->words & TEXT_WINDOW && l->stride != (kernel ? 1 : l->kernel))
         text_put(w, " s%lld", (long long)l->stride);
     if (l->padding)
         text_put(w, " p%lld", (long long)l->padding);
+    if (l->groups == 0)
+        text_put(w, " depthwise");
+    else if (l->groups > 1)
+        text_put(w, " g%lld", (long long)l->groups);
+    if (l->hidden)
+        text_put(w, " h%lld", (long long)l->hidden);
     if (l->no_bias)
         text_put(w, " no-bias");
 }

@@ -3,7 +3,8 @@
  *
  *   list   [entry, entry, ...]
  *   entry  kind, then its number if it has one, then words in any order; or residual list
- *   words  k3 the window's side, s2 its stride, p1 zeros around, no-bias
+ *   words  k3 the window's side, s2 its stride, p1 zeros around, g4 groups of channels,
+ *          depthwise, h256 hidden units, no-bias
  *
  * `engram help layers` lists the kinds. residual: [...] with a colon, as YAML writes it, is
  * read too.
@@ -33,6 +34,13 @@ typedef enum eg_layer_kind {
     EG_LAYER_CHANNEL_DROPOUT,
     EG_LAYER_FLATTEN,
     EG_LAYER_RESIDUAL,
+    EG_LAYER_PATCH,
+    EG_LAYER_CLASS_TOKEN,
+    EG_LAYER_POSITION,
+    EG_LAYER_NORM,
+    EG_LAYER_ATTENTION,
+    EG_LAYER_TRANSFORMER,
+    EG_LAYER_FIRST_TOKEN,
 } eg_layer_kind;
 
 /* One entry. Those of a residual's own list follow it. */
@@ -41,6 +49,8 @@ typedef struct eg_layer {
     char name[EG_LAYER_NAME_SIZE];   /* as in an nn.Sequential: "4", within a residual "4.0" */
     double number;                   /* channels, units, side, groups, share or slope */
     int64_t kernel, stride, padding; /* of windows; all are set */
+    int64_t groups;                  /* of a convolution; 0: depthwise */
+    int64_t hidden;                  /* of a transformer's block; 0: four times the width */
     bool no_bias;
     size_t n_inside; /* of a residual: the entries that follow and belong to it, at any depth */
     size_t from, length; /* its words, in the text */

@@ -37,6 +37,13 @@ static void test_a_list_has_one_form(void **state)
         {"[leaky-relu -0]", "[leaky-relu 0]"},
         {"[residual: [conv 8 p1, relu], relu]", "[residual [conv 8 k3 p1, relu], relu]"},
         {"[residual [residual[tanh],\n\tgelu]]", "[residual [residual [tanh], gelu]]"},
+        {"[maxpool 2, max_pool 2, max-pool 3 s2, avg_pool 2, batch_norm, batchnorm]",
+         "[pool 2, pool 2, pool 3 s2, avg-pool 2, batch-norm, batch-norm]"},
+        {"[conv 8 g2 k3, conv 8 depthwise p1, conv 8 g1]",
+         "[conv 8 k3 g2, conv 8 k3 p1 depthwise, conv 8 k3]"},
+        {"[patch 16 k4, patch 8, class_token, position, transformer 2 h60, transformer 4]",
+         "[patch 16 k4, patch 8 k4, class-token, position, transformer 2 h60, transformer 4]"},
+        {"[layer-norm, attention 2, first-token]", "[layer-norm, attention 2, first-token]"},
         {"[batch-norm, group-norm 4, silu, sigmoid, global-pool, linear 7 no-bias]",
          "[batch-norm, group-norm 4, silu, sigmoid, global-pool, linear 7 no-bias]"},
     };
@@ -100,6 +107,13 @@ static void test_wrong_lists_are_told_in_one_sentence(void **state)
         {"[conv 32 3]", "conv does not know the word '3'"},
         {"[conv 32 no-bias no-bias]", "'no-bias' is there twice"},
         {"[pool 2 k3]", "pool does not know the word 'k3'"},
+        {"[pool 2 g3]", "pool does not know the word 'g3'"},
+        {"[conv 8 g2 depthwise]", "its number of groups is there twice"},
+        {"[conv 8 g0]", "number of groups: 0 is outside [1, 65536]"},
+        {"[transformer 2 h8 h9]", "its number of hidden units is there twice"},
+        {"[transformer]", "transformer needs a number, its heads"},
+        {"[attention 2 h8]", "attention does not know the word 'h8'"},
+        {"[patch 8 s2]", "patch does not know the word 's2'"},
         {"[pool 3 p2]", "padding 2 for windows of 3x3; 1 is the most"},
         {"[dropout 1]", "share: 1 is outside [0, 0.99]"},
         {"[dropout nan]", "dropout needs a number, its share"},
@@ -160,6 +174,21 @@ static void test_shapes_that_do_not_fit_are_told_with_both(void **state)
     static const char *const rows[][2] = {
         {"[linear 10]", "layer 0 ('linear 10') works on a row of values, and gets 3x8x8"},
         {"[flatten, conv 8]", "layer 1 ('conv 8 k3') works on images, and gets a row of 192"},
+        {"[conv 8 g2]",
+         "layer 0 ('conv 8 k3 g2') has 2 groups, which do not divide its channels "
+         "and those of 3x8x8"},
+        {"[conv 8 depthwise]", "has 3 groups, which do not divide its channels"},
+        {"[patch 8 k3]", "layer 0 ('patch 8 k3') has patches of 3x3, which do not fill 3x8x8"},
+        {"[patch 8 k9]", "has windows of 9x9, padding 0, and gets 3x8x8"},
+        {"[position]",
+         "layer 0 ('position') works on tokens, and gets 3x8x8: patch makes them"},
+        {"[flatten, attention 2]", "works on tokens, and gets a row of 192 values"},
+        {"[patch 8, attention 3]",
+         "has 3 heads, which do not divide the width of 4 tokens of 8"},
+        {"[patch 8, batch-norm]", "works on images and rows, and gets 4 tokens of 8"},
+        {"[patch 8, group-norm 2]", "works on images and rows, and gets 4 tokens of 8"},
+        {"[patch 8, pool 2]", "works on images, and gets 4 tokens of 8"},
+        {"[patch 8]", "layer 0 ('patch 8 k4') is the last and makes 4 tokens of 8"},
         {"[conv 8 k9]", "layer 0 ('conv 8 k9') has windows of 9x9, padding 0, and gets 3x8x8"},
         {"[pool 2, pool 2, pool 2, pool 2]",
          "layer 3 ('pool 2') has windows of 2x2, padding 0, and gets 3x1x1"},
@@ -265,6 +294,50 @@ static void test_a_list_has_the_bits_and_the_plan_of_the_network_in_c(void **sta
     }
 }
 
+/* A transformer as a list is the one in C, from the same values, to the bit. */
+static void test_a_list_of_tokens_is_the_transformer_in_c(void **state)
+{
+    (void)state;
+    static const char list[] = "layers=[patch 16 k4, class-token, position, transformer 2 h32, "
+                               "transformer 2 h32, layer-norm, first-token]";
+    const training_spec vit = {
+        .net = {"vit", 3, 8, 8, 10, "patch=4 width=16 depth=2 heads=2 ratio=2"}, .batch = 6};
+    const training_spec own = {.net = {"layers", 3, 8, 8, 10, list}, .batch = 6};
+    training a, b;
+    char hash[2][65], before[65];
+    open_twin(&a, vit);
+    open_twin(&b, own);
+    assert_same_steps(a.plan, b.plan);
+    assert_int_equal(a.length, b.length);
+    memcpy(b.value, a.value, a.length * sizeof *a.value);
+    hash_of(&a, before);
+    train_twins(&a, &b);
+    hash_of(&a, hash[0]);
+    hash_of(&b, hash[1]);
+    assert_string_equal(hash[0], hash[1]);
+    assert_string_not_equal(hash[0], before);
+    training_close(&a);
+    training_close(&b);
+}
+
+/* Groups have weights for their own channels alone, and first values for so many. */
+static void test_grouped_convolutions_have_fewer_weights(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"[conv 8, flatten]", "[conv 8 g2, flatten]",
+                                        "[conv 8 depthwise, flatten]"};
+    static const size_t sizes[] = {8 * 4 * 9, 8 * 2 * 9, 8 * 1 * 9};
+    const eg_net_spec spec = {.channels = 4, .height = 5, .width = 5, .classes = 3};
+    for (size_t i = 0; i < 3; i++) {
+        eg_net *net;
+        assert_ok(new_layers(lists[i], spec, NULL, &net));
+        const eg_param_info *w = eg_params_named(eg_net_params(net), "0.weight");
+        assert_int_equal(w->size, sizes[i]);
+        assert_near(w->init.a, 1 / sqrt((double)sizes[i] / 8), 1e-9);
+        eg_net_free(net);
+    }
+}
+
 static void test_names_and_counts_are_those_of_a_sequential(void **state)
 {
     (void)state;
@@ -348,7 +421,7 @@ static void test_the_help_names_every_kind(void **state)
     for (char *w = strtok_r(names, ", ", &rest); w; w = strtok_r(NULL, ", ", &rest), n++)
         if (!strstr(o->help, w))
             fail_msg("the help does not know '%s'", w);
-    assert_int_equal(n, EG_LAYER_RESIDUAL + 1);
+    assert_int_equal(n, EG_LAYER_FIRST_TOKEN + 1);
 }
 
 int main(void)
@@ -361,6 +434,8 @@ int main(void)
         cmocka_unit_test(test_shapes_that_do_not_fit_are_told_with_both),
         cmocka_unit_test(test_the_place_in_the_file_stands_first),
         cmocka_unit_test(test_a_list_has_the_bits_and_the_plan_of_the_network_in_c),
+        cmocka_unit_test(test_a_list_of_tokens_is_the_transformer_in_c),
+        cmocka_unit_test(test_grouped_convolutions_have_fewer_weights),
         cmocka_unit_test(test_names_and_counts_are_those_of_a_sequential),
         cmocka_unit_test(test_first_values_are_chosen_for_body_and_head),
         cmocka_unit_test(test_the_help_names_every_kind),

@@ -5,6 +5,7 @@
 
 #include "engine/graph/graph.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct transformer_name {
@@ -48,6 +49,26 @@ eg_node *eg_token_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
     return eg_token_linear(g, x, w, b);
 }
 
+eg_node *eg_patch_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x, int64_t side,
+                        const eg_linear_layer_spec *spec)
+{
+    if (eg_is_poison(x))
+        return x;
+    int64_t n = x->shape.dim[0], c = x->shape.dim[1], k = side, size = c * k * k;
+    int64_t rows = x->shape.dim[2] / k, cols = x->shape.dim[3] / k;
+    const int order[EG_MAX_RANK] = {0, 2, 4, 1, 3, 5};
+    const eg_layer_init torch = {{.kind = EG_INIT_UNIFORM, .a = 1 / sqrt((double)size)},
+                                 {.kind = EG_INIT_UNIFORM, .a = 1 / sqrt((double)size)}};
+    const eg_layer_init *init = spec->init ? spec->init : &torch;
+    eg_node *w = eg_param(g, p, transformer_join(name, "weight").text,
+                          eg_dims(spec->out, c, k, k), init->weight);
+    eg_node *b =
+        eg_param(g, p, transformer_join(name, "bias").text, eg_dims(spec->out), init->bias);
+    x = eg_transpose(g, eg_reshape(g, x, eg_dims(n, c, rows, k, cols, k)), order);
+    x = eg_reshape(g, x, eg_dims(n, rows * cols, size));
+    return eg_token_linear(g, x, eg_reshape(g, w, eg_dims(spec->out, size)), b);
+}
+
 /* Keys and values [n, tokens, 2 w] before those of x [n, t, 3 w], as tokens that ask nothing.
  */
 static eg_node *transformer_prefix(eg_graph *g, eg_node *x, eg_node *prefix)
@@ -60,8 +81,8 @@ static eg_node *transformer_prefix(eg_graph *g, eg_node *x, eg_node *prefix)
     return eg_concat(g, 2, (eg_node *[]){wide, x}, 1);
 }
 
-static eg_node *transformer_attention(eg_graph *g, eg_params *p, const char *name, eg_node *x,
-                                      const eg_block_spec *spec)
+eg_node *eg_attention_layer(eg_graph *g, eg_params *p, const char *name, eg_node *x,
+                            const eg_block_spec *spec)
 {
     if (eg_is_poison(x))
         return x;
@@ -85,7 +106,7 @@ eg_node *eg_transformer_block(eg_graph *g, eg_params *p, const char *name, eg_no
     eg_linear_layer_spec linear = {.out = spec->hidden, .bias = true, .init = spec->init};
     transformer_name mlp = transformer_join(name, "mlp");
     eg_node *h = eg_layer_norm_layer(g, p, transformer_join(name, "norm1").text, x, spec->eps);
-    x = eg_add(g, x, transformer_attention(g, p, transformer_join(name, "attn").text, h, spec));
+    x = eg_add(g, x, eg_attention_layer(g, p, transformer_join(name, "attn").text, h, spec));
     h = eg_layer_norm_layer(g, p, transformer_join(name, "norm2").text, x, spec->eps);
     h = eg_gelu(g, eg_token_layer(g, p, transformer_join(mlp.text, "fc1").text, h, &linear));
     if (eg_is_poison(x))

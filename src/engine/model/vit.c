@@ -69,20 +69,6 @@ static eg_status vit_settle(void *self)
 static const eg_layer_init vit_init = {{.kind = EG_INIT_NORMAL, .a = 0.02},
                                        {.kind = EG_INIT_CONSTANT}};
 
-/* x [n, c, h, w] -> [n, patches, width] */
-static eg_node *vit_patches(const vit *m, eg_graph *g, eg_params *p, eg_node *x)
-{
-    int64_t n = x->shape.dim[0], c = x->shape.dim[1], k = m->patch;
-    int64_t rows = x->shape.dim[2] / k, cols = x->shape.dim[3] / k;
-    const int order[EG_MAX_RANK] = {0, 2, 4, 1, 3, 5};
-    eg_node *w =
-        eg_param(g, p, "patch_embed.proj.weight", eg_dims(m->width, c, k, k), vit_init.weight);
-    eg_node *b = eg_param(g, p, "patch_embed.proj.bias", eg_dims(m->width), vit_init.bias);
-    x = eg_transpose(g, eg_reshape(g, x, eg_dims(n, c, rows, k, cols, k)), order);
-    x = eg_reshape(g, x, eg_dims(n, rows * cols, c * k * k));
-    return eg_token_linear(g, x, eg_reshape(g, w, eg_dims(m->width, c * k * k)), b);
-}
-
 static eg_node *vit_tokens(const void *self, eg_graph *g, eg_params *p, eg_node *x)
 {
     const vit *m = self;
@@ -100,7 +86,9 @@ static eg_node *vit_tokens(const void *self, eg_graph *g, eg_params *p, eg_node 
         return eg_poison(g, EG_ESHAPE, "patches of %lld pixels do not fill images of %lldx%lld",
                          (long long)m->patch, (long long)(m->size ? m->size : h),
                          (long long)(m->size ? m->size : w));
-    x = vit_patches(m, g, p, x);
+    x = eg_patch_layer(
+        g, p, "patch_embed.proj", x, m->patch,
+        &(eg_linear_layer_spec){.out = m->width, .bias = true, .init = &vit_init});
     if (eg_is_poison(x))
         return x;
     int64_t n = x->shape.dim[0], t = x->shape.dim[1] + (m->pool == VIT_TOKEN);

@@ -4,12 +4,14 @@
 #include "run/client/outputs.h"
 
 #include "engine/graph/graph.h"
+#include "engine/model/net.h"
 
 #include <engram/op.h>
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { NETWORK_PLANS = 4 };
+enum { NETWORK_PLANS = 4, NETWORK_FEW = 16 };
 
 eg_node *eg_worker_input(eg_graph *g, const char *name, eg_shape shape)
 {
@@ -186,6 +188,46 @@ static eg_status network_run(eg_worker *w, eg_plan *plan)
     return eg_plan_run(plan);
 }
 
+/* Rows of a gradient at a time. What one keeps of a transformer's rows, with hundreds of tokens
+ * each, is large; they know nothing of each other, so that pieces add up. */
+static int64_t network_rows(const eg_worker *w, int64_t n)
+{
+    bool few = eg_net_model(w->net)->alone && w->feed->height > 1 && n > NETWORK_FEW;
+    return few ? NETWORK_FEW : n;
+}
+
+/* Rows `at` to `at + n` of all. */
+static eg_rows network_piece(const eg_worker *w, const eg_rows *all, int64_t at, int64_t n)
+{
+    return (eg_rows){.n = n,
+                     .samples = all->samples ? all->samples + at : NULL,
+                     .x = all->x ? all->x + (size_t)at * w->feed->sample : NULL,
+                     .labels = all->labels ? all->labels + at * w->feed->aim.width : NULL};
+}
+
+/* The mean gradient of rows in pieces, in w->beside. */
+static eg_status network_run_pieces(eg_worker *w, eg_program *p, const eg_rows *rows)
+{
+    int64_t size = network_rows(w, rows->n);
+    size_t n = w->client.n_params;
+    eg_plan *plan;
+    if (!w->pieces)
+        EG_TRY(eg_alloc(n, sizeof *w->pieces, &w->pieces));
+    memset(w->pieces, 0, n * sizeof *w->pieces);
+    for (int64_t at = 0; at < rows->n; at += size) {
+        int64_t m = rows->n - at < size ? rows->n - at : size;
+        eg_rows piece = network_piece(w, rows, at, m);
+        EG_TRY(eg_program_plan(p, m, &plan));
+        network_fill(w, plan, &piece);
+        EG_TRY(network_run(w, plan));
+        float share = (float)m / (float)rows->n;
+        for (size_t i = 0; i < n; i++)
+            w->pieces[i] += share * w->beside[i];
+    }
+    memcpy(w->beside, w->pieces, n * sizeof *w->beside);
+    return EG_OK;
+}
+
 eg_status eg_client_gradient(eg_client *c, const eg_point *at, eg_form form,
                              const eg_rows *rows, const float **out)
 {
@@ -193,9 +235,28 @@ eg_status eg_client_gradient(eg_client *c, const eg_point *at, eg_form form,
     eg_plan *plan;
     *out = w->beside;
     EG_TRY(network_stand(w, w->plain[form], at, w->beside));
+    if (network_rows(w, rows->n) < rows->n)
+        return network_run_pieces(w, w->plain[form], rows);
     EG_TRY(eg_program_plan(w->plain[form], rows->n, &plan));
     network_fill(w, plan, rows);
     return network_run(w, plan);
+}
+
+/* The gradient of n rows of the memory in pieces. */
+static eg_status network_replay_pieces(eg_worker *w, int64_t n, eg_rng *rng)
+{
+    size_t sample = w->feed->sample, width = (size_t)w->feed->aim.width;
+    if (n > w->cap_replayed) {
+        free(w->replayed);
+        w->replayed = NULL, w->cap_replayed = 0;
+        EG_TRY(eg_alloc((size_t)n * (sample + width), sizeof *w->replayed, &w->replayed));
+        w->cap_replayed = n;
+    }
+    float *labels = w->replayed + (size_t)n * sample;
+    eg_memory_draw(w->client.memory, rng,
+                   &(eg_memory_rows){.n = n, .x = w->replayed, .labels = labels});
+    return network_run_pieces(w, w->plain[EG_TRAIN_FORM],
+                              &(eg_rows){.n = n, .x = w->replayed, .labels = labels});
 }
 
 eg_status eg_client_replay_gradient(eg_client *c, int64_t n, uint32_t draw, const float **out)
@@ -208,8 +269,12 @@ eg_status eg_client_replay_gradient(eg_client *c, int64_t n, uint32_t draw, cons
     if (n == 0)
         return EG_OK;
     EG_TRY(network_stand(w, w->plain[EG_TRAIN_FORM], NULL, w->beside));
-    EG_TRY(eg_program_plan(w->plain[EG_TRAIN_FORM], n, &plan));
     eg_rng rng = eg_client_stream(c, draw);
+    if (network_rows(w, n) < n) {
+        *out = w->beside;
+        return network_replay_pieces(w, n, &rng);
+    }
+    EG_TRY(eg_program_plan(w->plain[EG_TRAIN_FORM], n, &plan));
     eg_memory_draw(c->memory, &rng,
                    &(eg_memory_rows){.n = n,
                                      .x = eg_plan_input(plan, "x"),
@@ -242,15 +307,6 @@ eg_status eg_client_gradient_norms(eg_client *c, const eg_point *at, const eg_ro
     for (size_t i = 0; i < c->n_params; i++)
         w->beside[i] /= (float)rows->n;
     return EG_OK;
-}
-
-/* Rows `at` to `at + n` of all. */
-static eg_rows network_piece(const eg_worker *w, const eg_rows *all, int64_t at, int64_t n)
-{
-    return (eg_rows){.n = n,
-                     .samples = all->samples ? all->samples + at : NULL,
-                     .x = all->x ? all->x + (size_t)at * w->feed->sample : NULL,
-                     .labels = all->labels ? all->labels + at * w->feed->aim.width : NULL};
 }
 
 eg_status eg_client_look(eg_client *c, const eg_weights *at, const eg_rows *rows,

@@ -331,6 +331,53 @@ static void test_the_memorys_gradient_is_that_of_its_rows(void **state)
     close_fixture(&f);
 }
 
+/* A transformer's gradient of many rows is taken in pieces, and is the mean of theirs. */
+static void test_a_transformers_gradient_is_that_of_its_pieces(void **state)
+{
+    (void)state;
+    static const char tokens[] =
+        "name: t\n"
+        "data: {name: glyphs, train: 60, test: 10, size: 8}\n"
+        "model: {name: vit, patch: 4, width: 8, depth: 1, heads: 1}\n"
+        "scenario: {kind: class-incremental, clients: 1, tasks: 1, rounds: 2}\n"
+        "memory: {kind: reservoir, size: 40}\n"
+        "train: {epochs: 1, batch: 8}\n"
+        "runs: [{label: a, method: er}]\n";
+    enum { ROWS = 37, WHOLE = 16 };
+    one_client o;
+    eg_sample samples[ROWS];
+    const float *got;
+    one_client_open(&o, tokens, NULL);
+    one_client_samples(&o, 0, ROWS, samples);
+    double *sum = calloc(o.c->n_params, sizeof *sum);
+    assert_non_null(sum);
+    one_client_train(&o);                /* so that a memory is there */
+    for (int64_t i = 0; i < ROWS; i++) { /* one by one, which is never cut */
+        const eg_rows one = {.n = 1, .samples = samples + i};
+        assert_ok(eg_client_gradient(o.c, NULL, EG_TRAIN_FORM, &one, &got));
+        for (size_t k = 0; k < o.c->n_params; k++)
+            sum[k] += (double)got[k] / ROWS;
+    }
+    assert_ok(eg_client_gradient(o.c, NULL, EG_TRAIN_FORM,
+                                 &(eg_rows){.n = ROWS, .samples = samples}, &got));
+    double off = 0, norm = 0;
+    for (size_t k = 0; k < o.c->n_params; k++) {
+        off += ((double)got[k] - sum[k]) * ((double)got[k] - sum[k]);
+        norm += sum[k] * sum[k];
+    }
+    assert_true(norm > 0 && off < 1e-10 * norm);
+    /* All rows that the memory holds, which are the mean of themselves in any order. */
+    int64_t there = eg_memory_filled(o.c->memory);
+    assert_true(there > 2 * WHOLE);
+    assert_ok(eg_client_replay_gradient(o.c, there, 0, &got));
+    double replayed = 0;
+    for (size_t k = 0; k < o.c->n_params; k++)
+        replayed += (double)got[k] * (double)got[k];
+    assert_true(replayed > 0.01 * norm && replayed < 100 * norm);
+    free(sum);
+    one_client_close(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_a_look_at_ones_own_rows_is_that_at_samples),
         cmocka_unit_test(test_a_look_at_rows_without_labels),
         cmocka_unit_test(test_the_memorys_gradient_is_that_of_its_rows),
+        cmocka_unit_test(test_a_transformers_gradient_is_that_of_its_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,8 @@ void eg_worker_close(eg_worker *w)
     eg_memory_free(w->client.memory);
     eg_worker_free_samples(w);
     free(w->beside);
+    free(w->pieces);
+    free(w->replayed);
     free(w->order);
     free(w->picked);
     free(w->fed);

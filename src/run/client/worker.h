@@ -127,7 +127,10 @@ struct eg_worker {
     eg_program *looks[2]; /* eval form: without and with norms of each sample's gradient */
     eg_program *both;     /* these norms, and the gradient of `plain` in training form */
     eg_program *test;
-    float *beside;        /* [n_params]: the gradient of these, so that a batch's stays */
+    float *beside;   /* [n_params]: the gradient of these, so that a batch's stays */
+    float *pieces;   /* [n_params]: the sum while it is computed in pieces; NULL: never */
+    float *replayed; /* room for cap_replayed rows of the memory, likewise */
+    int64_t cap_replayed;
     uint64_t n_gradients; /* of them taken in this turn: each has dropout masks of its own */
     int64_t n_offered;    /* rows that the client's memory had been offered before the turn */
     int64_t *order, cap_order;
