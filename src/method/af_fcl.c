@@ -44,6 +44,7 @@ typedef struct af_fcl_client {
     float *old;          /* [classes]: in front */
     int64_t room; /* rows of what follows: two of features, two of codes, one of others */
     float *features, *codes, *drawn, *drawn_codes, *labels, *logs;
+    double *moments; /* [2, d]: of the codes with a label */
 } af_fcl_client;
 
 typedef struct af_fcl_server {
@@ -95,6 +96,7 @@ static void af_fcl_fini(void *self)
     free(a->drawn_codes);
     free(a->labels);
     free(a->logs);
+    free(a->moments);
 }
 
 /* The flow that the last task left: what came when this one began. */
@@ -128,6 +130,9 @@ static eg_status af_fcl_room(af_fcl_client *a, int64_t rows)
     float **const rooms[] = {&a->features, &a->codes, &a->drawn, &a->drawn_codes};
     if (rows <= a->room)
         return EG_OK;
+    free(a->moments);
+    a->moments = NULL;
+    EG_TRY(eg_alloc((size_t)(2 * a->own.d), sizeof *a->moments, &a->moments));
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
         free(*rooms[i]);
         *rooms[i] = NULL;
@@ -208,34 +213,53 @@ static eg_status af_fcl_draw(af_fcl_client *a, eg_client *c, int64_t n)
     return eg_flow_draw(&a->last, n, a->drawn_codes, a->labels, a->drawn);
 }
 
-/* Mean and variance of dimension j of the codes with a label; how many there are. */
-static int64_t af_fcl_moments(const af_fcl_client *a, const eg_client *c, int64_t label,
-                              int64_t j, double *mean, double *var)
+/* Means and variances [2, d] of the codes with a label, in a->moments; how many there are. */
+static int64_t af_fcl_moments(af_fcl_client *a, const eg_client *c, int64_t label)
 {
-    double sum = 0, squares = 0;
-    int64_t n = 0;
-    for (int64_t i = 0; i < c->batch; i++)
-        if ((int64_t)c->labels[i] == label) {
-            double v = (double)a->codes[i * a->own.d + j];
-            sum += v, squares += v * v, n++;
+    int64_t d = a->own.d, n = 0;
+    double *mean = a->moments, *var = mean + d;
+    memset(mean, 0, (size_t)(2 * d) * sizeof *mean);
+    for (int64_t i = 0; i < c->batch; i++) {
+        if ((int64_t)c->labels[i] != label)
+            continue;
+        for (int64_t j = 0; j < d; j++) {
+            double v = (double)a->codes[i * d + j];
+            mean[j] += v, var[j] += v * v;
         }
-    *mean = n ? sum / (double)n : 0;
-    *var = n ? fmax(squares / (double)n - *mean * *mean, 0) + 1e-5 : 1;
+        n++;
+    }
+    for (int64_t j = 0; j < d && n; j++) {
+        mean[j] /= (double)n;
+        var[j] = fmax(var[j] / (double)n - mean[j] * mean[j], 0) + 1e-5;
+    }
     return n;
 }
 
-/* How credible drawn row i is; `mean` if the batch lacks its label. */
-static double af_fcl_credible(const af_fcl_client *a, const eg_client *c, int64_t i,
-                              double mean)
+/* How credible drawn row i is by the moments of its label. */
+static double af_fcl_credible(const af_fcl_client *a, int64_t i)
 {
-    double sum = 0, middle, var;
+    const double *mean = a->moments, *var = mean + a->own.d;
+    double sum = 0;
     for (int64_t j = 0; j < a->own.d; j++) {
-        if (af_fcl_moments(a, c, (int64_t)a->labels[i], j, &middle, &var) == 0)
-            return mean;
-        double off = (double)a->drawn_codes[i * a->own.d + j] - middle;
-        sum += exp(-0.5 * off * off / var) / sqrt(2 * 3.14159265358979323846 * var);
+        double off = (double)a->drawn_codes[i * a->own.d + j] - mean[j];
+        sum += exp(-0.5 * off * off / var[j]) / sqrt(2 * 3.14159265358979323846 * var[j]);
     }
     return sum / (double)a->own.d;
+}
+
+/* The weights of the drawn rows with a label. all: the mean density of the batch. */
+static void af_fcl_weigh_label(af_fcl_client *a, const eg_client *c, int64_t label, double all,
+                               float *weights)
+{
+    int64_t there = -1; /* not known before a row has the label */
+    for (int64_t i = 0; i < c->batch; i++) {
+        if ((int64_t)a->labels[i] != label)
+            continue;
+        there = there < 0 ? af_fcl_moments(a, c, label) : there;
+        double p = there ? af_fcl_credible(a, i) : all;
+        p *= (1 - a->is.theta) * all + a->is.theta;
+        weights[i] = isfinite(p) ? (float)p : 0;
+    }
 }
 
 /* The weights of drawn rows, all finite. */
@@ -248,10 +272,8 @@ static eg_status af_fcl_weigh(af_fcl_client *a, eg_client *c, float *weights)
     EG_TRY(eg_flow_look(&a->own, &batch, a->codes, a->logs));
     for (int64_t i = 0; i < c->batch; i++)
         mean += exp((double)a->logs[i] / (double)a->own.d) / (double)c->batch;
-    for (int64_t i = 0; i < c->batch; i++) {
-        double p = af_fcl_credible(a, c, i, mean) * ((1 - a->is.theta) * mean + a->is.theta);
-        weights[i] = isfinite(p) ? (float)p : 0;
-    }
+    for (int64_t k = 0; k < a->n_old; k++)
+        af_fcl_weigh_label(a, c, (int64_t)a->old[k], mean, weights);
     return EG_OK;
 }
 

@@ -46,12 +46,17 @@ static eg_node *flow_network(const eg_flow *f, eg_graph *g, int layer, eg_node *
     return eg_slice(g, out, 1, 0, rest);
 }
 
-/* The permutation of a layer, as a matrix to be multiplied with. */
-static eg_node *flow_order(const eg_flow *f, eg_graph *g, int layer)
+enum { FLOW_THERE, FLOW_BACK, FLOW_WAYS, FLOW_ORDERS = 3 };
+static const char *const flow_inputs[FLOW_WAYS][FLOW_ORDERS] = {
+    {"reverse", "random 0", "random 1"}, {"reverse back", "back 0", "back 1"}};
+
+/* Columns of x by the permutation of a layer, or by its inverse. */
+static eg_node *flow_permuted(const eg_flow *f, eg_graph *g, int layer, int way, eg_node *x)
 {
-    static const char *const names[] = {"reverse", "reverse", "random 0", "random 1"};
-    eg_node *there = eg_find_input(g, names[layer]);
-    return there ? there : eg_input(g, names[layer], eg_dims(f->d, f->d));
+    const char *name = flow_inputs[way][layer < 2 ? 0 : layer - 1];
+    eg_node *there = eg_find_input(g, name);
+    eg_node *order = there ? there : eg_input(g, name, eg_dims(1, f->d));
+    return eg_is_poison(x) ? x : eg_gather(g, x, eg_expand(g, order, x->shape), 1);
 }
 
 eg_node *eg_flow_codes(const eg_flow *f, eg_graph *g, eg_node *x, eg_node *y, eg_node **log_det)
@@ -60,7 +65,7 @@ eg_node *eg_flow_codes(const eg_flow *f, eg_graph *g, eg_node *x, eg_node *y, eg
     *log_det = NULL;
     for (int i = 0; i < FLOW_LAYERS; i++) {
         eg_node *scale;
-        x = eg_product(g, x, flow_order(f, g, i), false, true);
+        x = flow_permuted(f, g, i, FLOW_THERE, x);
         eg_node *a = eg_slice(g, x, 1, 0, half), *b = eg_slice(g, x, 1, half, f->d - half);
         eg_node *shift = flow_network(f, g, i, a, y, &scale);
         eg_node *parts[] = {a, eg_add(g, eg_mul(g, b, scale), shift)};
@@ -80,7 +85,7 @@ static eg_node *flow_rows(const eg_flow *f, eg_graph *g, eg_node *z, eg_node *y)
         eg_node *a = eg_slice(g, z, 1, 0, half), *b = eg_slice(g, z, 1, half, f->d - half);
         eg_node *shift = flow_network(f, g, i, a, y, &scale);
         eg_node *parts[] = {a, eg_div(g, eg_sub(g, b, shift), scale)};
-        z = eg_product(g, eg_concat(g, 2, parts, 1), flow_order(f, g, i), false, false);
+        z = flow_permuted(f, g, i, FLOW_BACK, eg_concat(g, 2, parts, 1));
     }
     return z;
 }
@@ -129,20 +134,24 @@ static void flow_record_draws(void *context, eg_graph *g, int64_t n)
     eg_output(g, "rows", flow_rows(f, g, eg_input(g, "x", eg_dims(n, f->d)), y));
 }
 
-/* The random permutations, the same for everybody. */
+/* The permutations, the same for everybody. */
 static eg_status flow_orders(eg_flow *f)
 {
     size_t d = (size_t)f->d;
     int64_t *order;
-    EG_TRY(eg_alloc(2 * d * d, sizeof *f->order, &f->order));
+    EG_TRY(eg_alloc(FLOW_WAYS * FLOW_ORDERS * d, sizeof *f->order, &f->order));
     EG_TRY(eg_alloc(d, sizeof *order, &order));
-    for (uint32_t k = 0; k < 2; k++) {
-        eg_rng rng = eg_rng_at(FLOW_SEED, k, 0, EG_FOR_LAYER);
+    for (uint32_t k = 0; k < FLOW_ORDERS; k++) {
         for (size_t i = 0; i < d; i++)
-            order[i] = (int64_t)i;
-        eg_rng_shuffle(&rng, d, order);
-        for (size_t i = 0; i < d; i++)
-            f->order[(k * d + i) * d + (size_t)order[i]] = 1;
+            order[i] = (int64_t)(k ? i : d - 1 - i);
+        if (k) {
+            eg_rng rng = eg_rng_at(FLOW_SEED, k - 1, 0, EG_FOR_LAYER);
+            eg_rng_shuffle(&rng, d, order);
+        }
+        for (size_t i = 0; i < d; i++) {
+            f->order[k * d + i] = (float)order[i];
+            f->order[(FLOW_ORDERS + k) * d + (size_t)order[i]] = (float)i;
+        }
     }
     free(order);
     return EG_OK;
@@ -196,12 +205,11 @@ static eg_status flow_plan(const eg_flow *f, eg_program *program, int64_t n, eg_
 {
     size_t d = (size_t)f->d;
     EG_TRY(eg_program_plan(program, n, out));
-    float *reverse = eg_plan_input(*out, "reverse");
-    memset(reverse, 0, d * d * sizeof *reverse);
-    for (size_t i = 0; i < d; i++)
-        reverse[i * d + d - 1 - i] = 1;
-    memcpy(eg_plan_input(*out, "random 0"), f->order, d * d * sizeof *f->order);
-    memcpy(eg_plan_input(*out, "random 1"), f->order + d * d, d * d * sizeof *f->order);
+    for (size_t k = 0; k < FLOW_WAYS * FLOW_ORDERS; k++) {
+        float *to = eg_plan_input(*out, flow_inputs[k / FLOW_ORDERS][k % FLOW_ORDERS]);
+        if (to)
+            memcpy(to, f->order + k * d, d * sizeof *to);
+    }
     return EG_OK;
 }
 

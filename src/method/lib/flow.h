@@ -17,7 +17,8 @@ typedef struct eg_flow {
     int64_t d, classes, hidden;
     eg_params *table;
     eg_learner *own;
-    float *order; /* [2, d, d]: the random permutations as matrices */
+    float *order; /* [2, 3, d]: where columns come from: reversed, by two random permutations;
+                     then the way back */
     eg_program *step, *codes, *draws;
 } eg_flow;
 
