@@ -214,6 +214,7 @@ GOLDEN(test_cnn_with_adamw, "cnn-adamw")
 GOLDEN(test_cnn_small_with_given_masks, "cnn-small-sgd")
 GOLDEN(test_layers_of_pfl_with_given_masks, "pfl-cnn-sgd")
 GOLDEN(test_vit_with_sgd, "vit-sgd")
+GOLDEN(test_tiny_yolo_with_sgd, "tiny-yolo-cell-sgd")
 GOLDEN(test_resnet18_thin_with_sgd, "resnet18-thin-sgd")
 GOLDEN(test_resnet18_thin_with_adam, "resnet18-thin-adam")
 GOLDEN(test_resnet18_with_the_stem_of_imagenet, "resnet18-thin-stem-sgd")
@@ -238,6 +239,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cnn_small_with_given_masks),
         cmocka_unit_test(test_layers_of_pfl_with_given_masks),
         cmocka_unit_test(test_vit_with_sgd),
+        cmocka_unit_test(test_tiny_yolo_with_sgd),
         cmocka_unit_test(test_resnet18_thin_with_sgd),
         cmocka_unit_test(test_resnet18_thin_with_adam),
         cmocka_unit_test(test_resnet18_with_the_stem_of_imagenet),

@@ -101,6 +101,7 @@ def runs():
     yield "vit", "sgd", dict(SGD, lr=0.02), 10, 10
     yield "pfl-cnn", "sgd", dict(SGD, lr=0.02), 10, 10
     yield "resnet18-thin-stem", "sgd", dict(SGD, lr=0.001), 32, 10
+    yield "tiny-yolo-cell", "sgd", dict(SGD, lr=0.005), 32, 10
     for model in ("resnet18-thin", "resnet18"):
         yield model, "sgd", dict(SGD, lr=0.001), 32, 10
         yield model, "adam", dict(ADAM, lr=3e-5, weight_decay=0.0), 32, 2

@@ -239,6 +239,15 @@ class TinyYolo(nn.Module):
         return torch.stack((x, y, w, h), 4)
 
 
+class TinyYoloCell(TinyYolo):
+    """One anchor, five classes, and frames of one cell: ten numbers for each image."""
+
+    ANCHORS = ((0.5, 0.5),)
+
+    def forward(self, x):
+        return super().forward(x).flatten(1)
+
+
 def overlaps(a, b):
     """Of boxes [n, k, 4] with boxes [n, m, 4]."""
     low = torch.maximum((a[..., :2] - a[..., 2:] / 2)[:, :, None], (b[..., :2] - b[..., 2:] / 2)[:, None])
@@ -262,6 +271,7 @@ MODELS = {
     "deit-tiny": (lambda: ViT(224, 16, 192, 12, 3, 768, 1000), (3, 224, 224), 5717416),
     "tiny-yolo": (lambda: TinyYolo(16), (3, 96, 160), 15784898),
     "tiny-yolo-thin": (lambda: TinyYolo(4), (3, 96, 160), 997430),
+    "tiny-yolo-cell": (lambda: TinyYoloCell(2), (3, 48, 40), 247844),
     "resnet18-thin-1": (lambda: ResNet18((16, 32, 64, 128), 1), (1, 28, 28), 701178),
 }
 CLASSES = 10
@@ -269,6 +279,7 @@ CLASSES = 10
 # What engram calls a network that has no name of its own there: model and options.
 AS_LAYERS = {
     "resnet18-thin-stem": ("resnet18-thin", "stem=imagenet"),
+    "tiny-yolo-cell": ("tiny-yolo", "width=2 anchors=[0.5, 0.5]"),
     "vit": ("vit", "patch=4 width=40 depth=2 heads=2 ratio=1.5 size=24"),
     "vit-tiny-32": ("vit", "preset=vit-tiny-32"),
     "deit-tiny": ("vit", "preset=deit-tiny"),
