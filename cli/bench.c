@@ -28,8 +28,14 @@ static const struct {
     const char *model;
     int64_t batch;
 } bench_table[] = {
-    {"cnn-small", 32},     {"cnn", 10},      {"cnn", 32},           {"cnn", 64},
-    {"resnet18-thin", 64}, {"resnet18", 32}, {"tiny-yolo-thin", 16}, {"tiny-yolo", 16},
+    {"cnn-small", 32},
+    {"cnn", 10},
+    {"cnn", 32},
+    {"cnn", 64},
+    {"resnet18-thin", 64},
+    {"resnet18", 32},
+    {"tiny-yolo-thin", 16},
+    {"tiny-yolo", 16},
 };
 
 enum { BENCH_TABLE = sizeof bench_table / sizeof *bench_table };
