@@ -36,6 +36,7 @@ static const struct {
     {"resnet18", 32},
     {"tiny-yolo-thin", 16},
     {"tiny-yolo", 16},
+    {"tiny-yolo-416", 4},
 };
 
 enum { BENCH_TABLE = sizeof bench_table / sizeof *bench_table };

@@ -99,28 +99,37 @@ static eg_status bench_net_of_file(const char *path, eg_net **net)
     return s;
 }
 
-/* The network that looks for boxes of five classes on frames of 160x96, whole or at a quarter
- * of its width. */
-static eg_status bench_finder(bool thin, eg_net **net)
+/* Networks that look for boxes of five classes: on frames of 160x96 whole and at a quarter of
+ * its width; on those it was published with. */
+static const struct {
+    const char *name;
+    int64_t width, frame_height, frame_width;
+} bench_finders[] = {{"tiny-yolo", 16, 96, 160},
+                     {"tiny-yolo-thin", 4, 96, 160},
+                     {"tiny-yolo-416", 16, 416, 416}};
+
+static eg_status bench_finder(size_t i, eg_net **net)
 {
+    enum { CELL = 32, EACH = 5 * (5 + 5) };
+    int64_t height = bench_finders[i].frame_height, width = bench_finders[i].frame_width;
     char options[200];
     snprintf(options, sizeof options,
-             "width=%d anchors=[0.04, 0.06, 0.08, 0.12, 0.12, 0.2, 0.2, 0.3, 0.4, 0.5]",
-             thin ? 4 : 16);
+             "width=%lld anchors=[0.04, 0.06, 0.08, 0.12, 0.12, 0.2, 0.2, 0.3, 0.4, 0.5]",
+             (long long)bench_finders[i].width);
     const eg_net_spec spec = {.model = "tiny-yolo",
                               .channels = 3,
-                              .height = 96,
-                              .width = 160,
-                              .classes = 5 * (5 + 5) * 3 * 5,
+                              .height = height,
+                              .width = width,
+                              .classes = EACH * (height / CELL) * (width / CELL),
                               .options = options};
     return eg_net_new(&spec, net);
 }
 
 static eg_status bench_net(const char *model, eg_net **net)
 {
-    bool thin = strcmp(model, "tiny-yolo-thin") == 0;
-    if (thin || strcmp(model, "tiny-yolo") == 0)
-        return bench_finder(thin, net);
+    for (size_t i = 0; i < sizeof bench_finders / sizeof *bench_finders; i++)
+        if (strcmp(model, bench_finders[i].name) == 0)
+            return bench_finder(i, net);
     if (!eg_model_find(model))
         return bench_net_of_file(model, net);
     bool colour = strncmp(model, "resnet", 6) == 0;

@@ -31,7 +31,8 @@ import torch_generators  # noqa: E402
 import torch_models  # noqa: E402
 
 TABLE = [("cnn-small", 32), ("cnn", 10), ("cnn", 32), ("cnn", 64), ("resnet18-thin", 64),
-         ("resnet18", 32), ("tiny-yolo-thin", 16), ("tiny-yolo", 16)]
+         ("resnet18", 32), ("tiny-yolo-thin", 16), ("tiny-yolo", 16),
+         ("tiny-yolo-416", 4)]
 WARM_UP = 3
 MIN_STEPS = 3
 

@@ -271,6 +271,7 @@ MODELS = {
     "deit-tiny": (lambda: ViT(224, 16, 192, 12, 3, 768, 1000), (3, 224, 224), 5717416),
     "tiny-yolo": (lambda: TinyYolo(16), (3, 96, 160), 15784898),
     "tiny-yolo-thin": (lambda: TinyYolo(4), (3, 96, 160), 997430),
+    "tiny-yolo-416": (lambda: TinyYolo(16), (3, 416, 416), 15784898),
     "tiny-yolo-cell": (lambda: TinyYoloCell(2), (3, 48, 40), 247844),
     "resnet18-thin-1": (lambda: ResNet18((16, 32, 64, 128), 1), (1, 28, 28), 701178),
 }

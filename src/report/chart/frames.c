@@ -64,7 +64,7 @@ static void frames_box(const frames *s, const int64_t *b, double left, double to
     snprintf(look, sizeof look, "stroke=\"%s\" stroke-width=\"1.7\" stroke-dasharray=\"%s\"",
              frames_kinds[b[1]].colour, frames_kinds[b[1]].dash);
     frames_rect(f, x, y, w, h, look);
-    if (y - top >= 9 && left + s->w - x >= 40) {
+    if (y - top >= 9 && left + s->w - x >= 40 && w >= 12) { /* else the title tells it */
         fprintf(f,
                 "<text x=\"%.1f\" y=\"%.1f\" style=\"font-size:8.5px;fill:%s;stroke:#000;"
                 "stroke-opacity:.7;stroke-width:2.2px;paint-order:stroke\">",

@@ -225,11 +225,21 @@ static void lines_names(eg_page *p, const eg_svg_frame *m, const eg_line_chart *
         eg_svg_labels(p, m, c->small ? LINES_SMALL_WIDTH : LINES_WIDTH, labels, n);
 }
 
+/* Of a small chart: more, where texts of lines need it. */
+static double lines_room_ends(const eg_line_chart *c)
+{
+    double room = lines_room_small;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->line[i].end)
+            room = fmax(room, eg_svg_label_width(c->line[i].end, c->line[i].dash) + 1);
+    return fmin(room, lines_room_least);
+}
+
 static double lines_room(const eg_line_chart *c)
 {
     double room = lines_room_least;
     if (c->small)
-        return lines_room_small;
+        return lines_room_ends(c);
     for (size_t i = 0; i < c->n; i++) {
         char value[32], number[40];
         size_t end = lines_end(&c->line[i]);
