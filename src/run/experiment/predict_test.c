@@ -183,10 +183,11 @@ static void test_boxes_are_shares_of_the_picture(void **state)
     assert_int_equal(s.n, 8);
     for (int i = 0; i < 8; i++) { /* classes in turn of their scores, cells in order */
         const eg_found *f = &s.found[i];
+        int class = i / 4, row = i / 2 % 2;
         assert_near((double)f->score, i < 4 ? 0.375 : 0.125, 1e-6);
-        assert_near((double)f->box.label, i / 4, 0);
+        assert_near((double)f->box.label, class, 0);
         assert_near((double)f->box.x, 0.25 + 0.5 * (i % 2), 1e-6);
-        assert_near((double)f->box.y, i / 2 % 2, 1e-6);
+        assert_near((double)f->box.y, row, 1e-6);
         assert_near((double)f->box.w, 0.5, 1e-6);
         assert_near((double)f->box.h, 1, 1e-6);
     }
