@@ -29,7 +29,7 @@ static const char *const small_run_text =
 
 typedef struct small_run {
     const char *method;              /* "[fedavg, fed-a-gem]" */
-    const char *set[6];              /* settings, up to the first NULL */
+    const char *set[8];              /* settings, up to the first NULL */
     const eg_method *before, *after; /* parts of the test, around the others; or NULL */
     int workers;                     /* 0: one */
     int64_t stop;                    /* stopped and resumed after so many rounds */

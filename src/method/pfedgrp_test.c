@@ -123,6 +123,9 @@ static void test_a_guide_leaves_drawings_out(void **state)
         assert_near(without.sum, (double)without.n, 0);
     }
     assert_near(noted(not, "pfedgrp.refused"), 0, 0);
+    /* Every class that a client has met is drawn on the server, as often as is its share. */
+    assert_int_equal(notes_of(not, "pfedgrp.server_missing").n, 0);
+    assert_int_equal(notes_of(not, "pfedgrp.server_refused").n, 0);
 }
 
 /* AS2, AS3, and the threshold: in every round a client has two of four classes, and each once
