@@ -46,11 +46,11 @@ eg_status __wrap_eg_generator_teach(eg_generator *m, const eg_lesson *lesson,
 
 static const eg_fedcil options = {.width = 4, .lr = 1e-4, .beta1 = 0.5, .beta2 = 0.99};
 
-/* Puts a generator and all labels into the download of the next round: its first
- * values times a scale. */
-static void send_generator_of(one_client *o, float scale)
+/* Puts a generator and the labels that anybody has met into the download of the next round: its
+ * first values times a scale; all labels or none. */
+static void send_generator_with(one_client *o, float scale, float met)
 {
-    const float known[CLASSES] = {1, 1, 1, 1};
+    const float known[CLASSES] = {met, met, met, met};
     eg_fedcil_spec spec;
     eg_generator *m;
     eg_fedcil_describe(&options, o->net, true, &spec);
@@ -61,6 +61,11 @@ static void send_generator_of(one_client *o, float scale)
     assert_ok(eg_learner_keep(m->learners[0], "fedcil.generator", o->down));
     assert_ok(eg_bundle_add_flat(o->down, "fedcil.known", known, CLASSES));
     eg_generator_free(m);
+}
+
+static void send_generator_of(one_client *o, float scale)
+{
+    send_generator_with(o, scale, 1);
 }
 
 static void send_generator(one_client *o)
@@ -401,6 +406,26 @@ static void test_consistency_may_count_from_a_tasks_first_round(void **state)
     }
 }
 
+/* Nothing is drawn for it where it has no weight, or where nobody has met a class. */
+static void test_without_weight_or_classes_there_is_no_consistency(void **state)
+{
+    (void)state;
+    for (int met = 0; met < 2; met++) {
+        one_client o;
+        char other[sizeof text + 32];
+        snprintf(other, sizeof other, "%s", text);
+        memcpy(strstr(other, "consistency: 0.7"), met ? "consistency: 0.0" : "consistency: 0.7",
+               16);
+        one_client_open(&o, other, "fedcil.agrees=always");
+        for (int round = 0; round < 2; round++) {
+            send_generator_with(&o, 1, (float)met);
+            one_client_train(&o);
+            assert_null(eg_plan_input(o.c->plan, "fedcil.pair"));
+        }
+        one_client_close(&o);
+    }
+}
+
 static bool has(const one_client *o, const char *name, int label)
 {
     for (int i = 0; i < ROWS; i++)
@@ -654,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_who_drew_what),
         cmocka_unit_test(test_the_generator_is_pulled_to_the_one_received),
         cmocka_unit_test(test_consistency_may_count_from_a_tasks_first_round),
+        cmocka_unit_test(test_without_weight_or_classes_there_is_no_consistency),
         cmocka_unit_test(test_the_past_is_replayed_with_its_own_classes),
         cmocka_unit_test(test_a_round_is_a_task_where_it_is_told_so),
         cmocka_unit_test(test_drawings_that_are_all_alike_are_said),
