@@ -26,7 +26,8 @@ enum { PIXELS = 64, CLASSES = 4, ROWS = 8 };
 /* What the generator was last taught with. */
 static struct {
     float labels[ROWS], anchor[ROWS];
-    double pull;
+    double pull, loss; /* loss: of all lessons */
+    int n;
 } taught;
 
 eg_status __real_eg_generator_teach(eg_generator *m, const eg_lesson *lesson,
@@ -41,16 +42,19 @@ eg_status __wrap_eg_generator_teach(eg_generator *m, const eg_lesson *lesson,
     memcpy(taught.labels, labels, sizeof taught.labels);
     memcpy(taught.anchor, lesson->anchor, sizeof taught.anchor);
     taught.pull = lesson->pull;
-    return __real_eg_generator_teach(m, lesson, labels, n, rng, loss);
+    taught.n++;
+    eg_status s = __real_eg_generator_teach(m, lesson, labels, n, rng, loss);
+    taught.loss += *loss;
+    return s;
 }
 
 static const eg_fedcil options = {.width = 4, .lr = 1e-4, .beta1 = 0.5, .beta2 = 0.99};
 
 /* Puts a generator and the labels that anybody has met into the download of the next round: its
- * first values times a scale; all labels or none. */
-static void send_generator_with(one_client *o, float scale, float met)
+ * first values times a scale; the first labels. */
+static void send_generator_with(one_client *o, float scale, int met)
 {
-    const float known[CLASSES] = {met, met, met, met};
+    const float known[CLASSES] = {met > 0, met > 1, met > 2, met > 3};
     eg_fedcil_spec spec;
     eg_generator *m;
     eg_fedcil_describe(&options, o->net, true, &spec);
@@ -65,7 +69,7 @@ static void send_generator_with(one_client *o, float scale, float met)
 
 static void send_generator_of(one_client *o, float scale)
 {
-    send_generator_with(o, scale, 1);
+    send_generator_with(o, scale, CLASSES);
 }
 
 static void send_generator(one_client *o)
@@ -368,6 +372,27 @@ static void test_who_drew_what(void **state)
     one_client_close(&o);
 }
 
+/* Once for each of the critic's steps, behind it; its mean loss is noted. */
+static void test_the_generator_is_taught_after_every_step(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"train.steps=1", "train.steps=2", "train.steps=5"};
+    static const int steps[] = {1, 2, 5};
+    for (int i = 0; i < 3; i++) {
+        one_client o;
+        one_client_open(&o, text, sets[i]);
+        for (int round = 0; round < 2; round++) {
+            taught.n = 0, taught.loss = 0;
+            send_generator(&o);
+            one_client_train(&o);
+            assert_int_equal(o.c->n_batches, steps[i]);
+            assert_int_equal(taught.n, steps[i]);
+            assert_near(one_client_noted(&o, "generator loss"), taught.loss / steps[i], 1e-9);
+        }
+        one_client_close(&o);
+    }
+}
+
 /* FedProx holds the critic; the generator is held by the part's own option, to the one that the
  * client received. */
 static void test_the_generator_is_pulled_to_the_one_received(void **state)
@@ -410,17 +435,21 @@ static void test_consistency_may_count_from_a_tasks_first_round(void **state)
 static void test_without_weight_or_classes_there_is_no_consistency(void **state)
 {
     (void)state;
-    for (int met = 0; met < 2; met++) {
+    static const struct {
+        char weight[4];
+        int met;
+        bool agrees;
+    } rows[] = {{"0.0", 4, false}, {"0.7", 0, false}, {"0.7", 1, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         one_client o;
-        char other[sizeof text + 32];
-        snprintf(other, sizeof other, "%s", text);
-        memcpy(strstr(other, "consistency: 0.7"), met ? "consistency: 0.0" : "consistency: 0.7",
-               16);
+        char other[sizeof text];
+        memcpy(other, text, sizeof text);
+        memcpy(strstr(other, "0.7"), rows[i].weight, 3);
         one_client_open(&o, other, "fedcil.agrees=always");
         for (int round = 0; round < 2; round++) {
-            send_generator_with(&o, 1, (float)met);
+            send_generator_with(&o, 1, rows[i].met);
             one_client_train(&o);
-            assert_null(eg_plan_input(o.c->plan, "fedcil.pair"));
+            assert_int_equal(eg_plan_input(o.c->plan, "fedcil.pair") != NULL, rows[i].agrees);
         }
         one_client_close(&o);
     }
@@ -677,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_losses_and_gradients_are_those_by_hand),
         cmocka_unit_test(test_a_reacgan_takes_the_place_of_the_cross_entropy),
         cmocka_unit_test(test_who_drew_what),
+        cmocka_unit_test(test_the_generator_is_taught_after_every_step),
         cmocka_unit_test(test_the_generator_is_pulled_to_the_one_received),
         cmocka_unit_test(test_consistency_may_count_from_a_tasks_first_round),
         cmocka_unit_test(test_without_weight_or_classes_there_is_no_consistency),
