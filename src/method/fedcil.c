@@ -153,7 +153,6 @@ static eg_status fedcil_samples(void *self, eg_client *c)
         for (int64_t i = 0; i < n; i++)
             eg_label_set_add(&f->now, classes[i]);
     }
-    eg_label_set_clear(&f->mine);
     eg_label_set_join(&f->mine, f->now.mask);
     eg_label_set_join(&f->mine, f->before.mask);
     return EG_OK;
@@ -419,7 +418,7 @@ void eg_fedcil_describe(const eg_fedcil *f, const eg_net *net, bool draws_only,
 
 eg_status eg_label_set_init(eg_label_set *s, int64_t classes)
 {
-    s->classes = classes, s->n = 0;
+    s->classes = classes;
     EG_TRY(eg_alloc((size_t)classes, sizeof *s->mask, &s->mask));
     return eg_alloc((size_t)classes, sizeof *s->list, &s->list);
 }

@@ -9,6 +9,8 @@
 #include "engine/generator/acgan.h"
 #include "method/lib/fedcil.h"
 
+extern const eg_method eg_method_fedcil;
+
 /* One client, two tasks of two classes, one batch per round. The network is linear, so that its
  * features are the pixels. */
 static const char text[] =
@@ -372,6 +374,33 @@ static void test_who_drew_what(void **state)
     one_client_close(&o);
 }
 
+/* In the round that begins the second task, and in the next. */
+static void test_a_past_of_a_single_class_is_replayed(void **state)
+{
+    (void)state;
+    one_client o;
+    one_client_open(&o, text, "scenario.tasks=4");
+    for (int round = 0; round < 4; round++) {
+        send_generator(&o);
+        one_client_train(&o);
+        assert_int_equal(eg_plan_input(o.c->plan, "fedcil.replay") != NULL, round >= 2);
+    }
+    one_client_close(&o);
+}
+
+static void test_it_asks_for_boundaries_where_tasks_end_at_them(void **state)
+{
+    (void)state;
+    for (int by_round = 0; by_round < 2; by_round++) {
+        eg_wishes wishes = {0};
+        const eg_train_opts train = {.epochs = 1, .batch = 1};
+        eg_fedcil set = options;
+        set.boundary = by_round ? EG_FEDCIL_BY_ROUND : EG_FEDCIL_BY_TASK;
+        assert_ok(eg_method_fedcil.setup(&set, &(eg_setting){.train = &train}, &wishes));
+        assert_int_equal(wishes.offers, by_round ? 0 : EG_OFFERS_BOUNDARIES);
+    }
+}
+
 /* Once for each of the critic's steps, behind it; its mean loss is noted. */
 static void test_the_generator_is_taught_after_every_step(void **state)
 {
@@ -706,6 +735,8 @@ int main(void)
         cmocka_unit_test(test_losses_and_gradients_are_those_by_hand),
         cmocka_unit_test(test_a_reacgan_takes_the_place_of_the_cross_entropy),
         cmocka_unit_test(test_who_drew_what),
+        cmocka_unit_test(test_a_past_of_a_single_class_is_replayed),
+        cmocka_unit_test(test_it_asks_for_boundaries_where_tasks_end_at_them),
         cmocka_unit_test(test_the_generator_is_taught_after_every_step),
         cmocka_unit_test(test_the_generator_is_pulled_to_the_one_received),
         cmocka_unit_test(test_consistency_may_count_from_a_tasks_first_round),
