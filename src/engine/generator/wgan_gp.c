@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * pFedGRP says "default loss and settings", which would be that paper's Adam: 1e-4, decays 0
- * and 0.9. The defaults here are 2e-4 and 0.5, which draw better in as few steps as a client has
- * (docs/results/generators.md); all results on record were made with these.
+ * and 0.9. The defaults here are 2e-4 and 0.5, which draw better in as few steps as a client
+ * has (docs/results/generators.md); all results on record were made with these.
  */
 #include "engine/generator/stream.h"
 #include <engram/layers.h>
