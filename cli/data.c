@@ -336,7 +336,7 @@ static int data_show(const data_call *c)
     return code;
 }
 
-/* Which data set reads what is at a path. */
+/* Which data set reads what is at a path; NULL: none does. */
 static const char *data_reader(const char *path)
 {
     static const char *const tables[] = {".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"};
@@ -347,7 +347,10 @@ static const char *data_reader(const char *path)
             return "csv";
     snprintf(arrays, sizeof arrays, "%s/x_train.npy", path);
     bool npz = n > 4 && strcmp(path + n - 4, ".npz") == 0;
-    return npz || access(arrays, F_OK) == 0 ? "npy" : "folder";
+    if (npz || access(arrays, F_OK) == 0)
+        return "npy";
+    snprintf(arrays, sizeof arrays, "%s/.", path);
+    return access(arrays, F_OK) == 0 ? "folder" : NULL;
 }
 
 /* Finds the reader of own data, and tells it where they are. 0, or the exit code. */
@@ -359,7 +362,17 @@ static int data_open_import(data_call *c)
         eg_fail(EG_ENOENT, "there is no file or folder '%s'", c->name);
         return eg_cli_failed();
     }
-    c->set = eg_dataset_find(data_reader(c->name));
+    const char *reader = data_reader(c->name);
+    if (!reader) {
+        eg_fail(
+            EG_EINVAL,
+            "%s: a table (.csv, .tsv, .txt, also with .gz), arrays (.npz or a folder of .npy) "
+            "or a folder of pictures can be imported; texts are read as they are, by "
+            "'data: {name: text, train: FILE}'",
+            c->name);
+        return eg_cli_failed();
+    }
+    c->set = eg_dataset_find(reader);
     char whole[2048], here[1024];
     bool relative = *c->name != '/' && getcwd(here, sizeof here);
     snprintf(whole, sizeof whole, "%s%s%s", relative ? here : "", relative ? "/" : "", c->name);

@@ -282,10 +282,6 @@ static void list_markdown(const cli_family *f)
 static int list_unknown(const char *name)
 {
     eg_suggestion near = eg_suggest(name);
-    const char *meant = eg_setting_meant(name);
-    if (meant)
-        return eg_cli_usage("help", "nothing here is called '%s', but '%s' means it", name,
-                            meant);
     for (const eg_verb *const *v = eg_verbs; *v; v++)
         eg_suggest_offer(&near, (*v)->name);
     for (const cli_family *f = cli_families; f->family; f++)
@@ -320,6 +316,16 @@ static const cli_option help_rows[] = {
     CLI_END,
 };
 
+/* Explains all that has the name. False: nothing has. */
+static bool help_explain(const char *name)
+{
+    list_asked asked = {.name = name};
+    bool verb = eg_cli_print_verb(name), part = list_explain(name);
+    bool key = list_explain_key(name);
+    list_each_setting(list_explain_setting, &asked);
+    return verb || part || key || asked.found;
+}
+
 static int help_run(int argc, char **argv)
 {
     help_call c = {0};
@@ -338,11 +344,14 @@ static int help_run(int argc, char **argv)
         list_markdown(f);
     if (!c.name || c.form != HELP_TEXT)
         return 0;
-    list_asked asked = {.name = c.name};
-    bool verb = eg_cli_print_verb(c.name), part = list_explain(c.name);
-    bool key = list_explain_key(c.name);
-    list_each_setting(list_explain_setting, &asked);
-    return verb || part || key || asked.found ? 0 : list_unknown(c.name);
+    if (help_explain(c.name))
+        return 0;
+    const char *meant = eg_setting_meant(c.name);
+    if (!meant)
+        return list_unknown(c.name);
+    printf("'%s' is '%s' here:\n", c.name, meant);
+    help_explain(meant);
+    return 0;
 }
 
 const eg_verb eg_verb_help = {

@@ -143,6 +143,17 @@ static int model_show_saved(const model_options *o)
     return 0;
 }
 
+/* Whether a word that is the name of no network is like that of an experiment alone; the error
+ * text says of which. */
+static bool model_is_experiment(const char *name)
+{
+    char room[CLI_PATH];
+    eg_suggestion near = eg_suggest(name);
+    eg_family_offer(&eg_model_family, &near);
+    return !eg_model_find(name) && !*near.best && !cli_find_experiment(name, room) &&
+           strstr(eg_error(), "did you mean");
+}
+
 static int model_run(int argc, char **argv)
 {
     model_options o = {0};
@@ -166,6 +177,8 @@ static int model_run(int argc, char **argv)
         return model_show_saved(&o);
     char room[CLI_PATH];
     const char *path = eg_model_find(o.name) ? NULL : cli_find_experiment(o.name, room);
+    if (!path && model_is_experiment(o.name))
+        return eg_cli_failed(); /* it says which */
     code = path ? model_of_file(&o, path, &spec, &net) : model_by_name(&o, &spec, &net);
     if (code)
         return code;

@@ -70,9 +70,38 @@ printf 'size,kind\n1,a\nx,a\n' >bad.csv
 expect 1 "bad.csv:3: column 'size' holds 'x', which is no number" import bad.csv --out x
 mkdir -p birds/train/{robin,wren} birds/val/robin
 for bird in train/robin/1 train/robin/2 train/wren/3 val/robin/4; do cp sheet.png "birds/$bird.png"; done
+printf '{"text":"a","label":"b"}\n' >q.jsonl
 expect 0 "3x8x8 bytes, 2 classes" import birds --out birds-8 --set height=8 --set width=8
 expect 0 "called     robin, wren" check npy --set path=birds-8
 expect 1 "looked for: $folder/nowhere, $folder/.local/share/engram/nowhere" check folder --set path=nowhere
+
+expect 1 "q.jsonl: a table (.csv" import q.jsonl --out q
+python3 - <<'PYTHON'
+import struct, zipfile
+def npy(shape, code, data):
+    head = str({"descr": code, "fortran_order": False, "shape": shape}).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data
+with zipfile.ZipFile("named.npz", "w") as z:
+    z.writestr("x.npy", npy((4, 2), "|u1", bytes(8)))
+    z.writestr("labels.npy", npy((4,), "|u1", bytes(4)))
+PYTHON
+expect 1 "named.npz: there is no array 'x_train' in it, but x, labels" check npy --set path=named.npz
+
+# Texts and their vocabulary are found beside the experiment's file, and from wherever the run goes on.
+mkdir deep
+printf 'b\tone two\na\tred\na\tblue red\nb\tthree one\n' >deep/words.tsv
+printf '%s\n' '[UNK]' '[CLS]' '[SEP]' '[PAD]' red blue one two three >deep/vocab.txt
+cat >deep/words.yaml <<'YAML'
+name: words
+data: {name: text, train: words.tsv, test: none, vocab: vocab.txt, length: 8}
+model: {name: bert, depth: 1, width: 16, heads: 2, hidden: 32, pieces: 9}
+scenario: {kind: class-incremental, tasks: 1, clients: 1, rounds: 2, partition: iid}
+runs: [{label: avg, method: fedavg}]
+YAML
+"$engram" run deep/words.yaml --quiet >said || { echo "FAILED: texts: $(cat said)"; failures=$((failures + 1)); }
+rm runs/words-avg-*/summary.json
+(cd / && "$engram" run --resume "$folder"/runs/words-avg-* --quiet) >said || { echo "FAILED: resumed: $(cat said)"; failures=$((failures + 1)); }
+expect 1 "there is no 'mine.tsv' beside the experiment file or in the working folder" check text --set train=mine.tsv
 
 # The seed decides what is generated, and nothing else does.
 one=$("$engram" data check blobs --seed 1)

@@ -12,8 +12,9 @@ data: {name: blobs, train: 80, test: 16, classes: 4}
 model: {name: mlp, depth: 0}
 scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 3, partition: iid}
 eval: {every: round}
+memory: {kind: reservoir, size: 10}
 runs:
-- {label: avg, method: fedavg}
+- {label: avg, method: er}
 - {label: own, method: local}
 YAML
 "$engram" run t.yaml --quiet --tensorboard boards >/dev/null
@@ -125,7 +126,14 @@ for key, value in want.items():
     assert math.isclose(board[key], value, rel_tol=1e-6, abs_tol=1e-9), (key, board[key], value)
 
 table = {(r["tag"], int(r["round"])): float(r["value"]) for r in csv.DictReader(open("curves.csv"))}
-beside = {k for k in table if k[0].startswith("confusion/")}
+beside = {k for k in table if k[0].startswith(("confusion/", "loss/client_", "memory/class_"))}
+for e in rounds:
+    for client, loss in zip(e["clients"], e["losses"]):
+        assert table["loss/client_%d" % client, e["round"]] == loss
+    for k, rows in enumerate(e.get("held", [])):
+        assert table["memory/class_%d" % k, e["round"]] == rows / e["held_by"]
+assert len([k for k in beside if k[0].startswith("loss/")]) == 12, "two clients, six rounds"
+assert ("memory/class_3", 6) in beside and ("memory/class_0", 3) in beside
 assert beside and table.keys() - beside == board.keys()
 assert all(table[key] == value for key, value in want.items() if key[0] != "accuracy/mean")
 
@@ -157,7 +165,7 @@ assert sum(r["label"] == "own" and r["tag"] == "accuracy/client_1" for r in many
 one = [r for r in csv.DictReader(open("curves.csv"))]
 assert [dict(r, experiment="t", label="avg", seed="0") for r in one] == [r for r in many if r["label"] == "avg"]
 settings = {(r["label"], r["key"]): r["value"] for r in csv.DictReader(open("settings.csv"))}
-assert settings["avg", "method"] == "fedavg" and settings["own", "train.batch"] == "32", settings
+assert settings["avg", "method"] == "er" and settings["own", "train.batch"] == "32", settings
 PYTHON
 python3 check.py "$run"
 wrong() {

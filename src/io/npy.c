@@ -375,6 +375,22 @@ static eg_status zip_unpack(const char *name, const uint8_t *bytes, size_t n, co
     return EG_OK;
 }
 
+/* Adds the name of an array to the list of those there are, "x, y", as far as there is room. */
+static void zip_add_name(char *list, size_t room, const uint8_t *name, size_t length)
+{
+    static const char ending[] = ".npy";
+    size_t n = strlen(list), end = sizeof ending - 1;
+    if (length > end && memcmp(name + length - end, ending, end) == 0)
+        length -= end;
+    if (strcmp(list, "nothing") == 0)
+        n = 0;
+    for (size_t i = 0; i < length; i++)
+        if (name[i] < ' ' || name[i] > '~')
+            return;
+    if (n + length + 3 < room)
+        snprintf(list + n, room - n, "%s%.*s", n ? ", " : "", (int)length, (const char *)name);
+}
+
 eg_status eg_npz_entry(const char *name, const uint8_t *bytes, size_t n, const char *key,
                        uint8_t **out, size_t *n_out)
 {
@@ -384,7 +400,7 @@ eg_status eg_npz_entry(const char *name, const uint8_t *bytes, size_t n, const c
     if (!end)
         return eg_fail(EG_EFORMAT, "%s: not a zip file, or cut short", name);
     size_t left = zip_u16(end + 10), at = zip_u32(end + 16);
-    char file[64];
+    char file[64], there[200] = "nothing";
     snprintf(file, sizeof file, "%s.npy", key);
     for (; left > 0; left--) {
         if (n < 46 || at > n - 46 || memcmp(bytes + at, "PK\1\2", 4) != 0)
@@ -395,9 +411,10 @@ eg_status eg_npz_entry(const char *name, const uint8_t *bytes, size_t n, const c
             return eg_fail(EG_EFORMAT, "%s: the zip directory is damaged", name);
         if (length == strlen(file) && memcmp(e + 46, file, length) == 0)
             return zip_unpack(name, bytes, n, e, out, n_out);
+        zip_add_name(there, sizeof there, e + 46, length);
         at += 46 + length + zip_u16(e + 30) + zip_u16(e + 32);
     }
-    return eg_fail(EG_ENOENT, "%s: there is no array '%s' in it", name, key);
+    return eg_fail(EG_ENOENT, "%s: there is no array '%s' in it, but %s", name, key, there);
 }
 
 enum { NPZ_ALIGN = 64 };

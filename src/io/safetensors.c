@@ -239,6 +239,8 @@ static eg_status st_parse(eg_tensors *t, const unsigned char *bytes, size_t n)
     uint64_t length = 0;
     for (int i = 8; i-- > 0;)
         length = length << 8 | bytes[i];
+    if (length > n - 8 && (n == 8 || bytes[8] != '{'))
+        return eg_fail(EG_EFORMAT, "this is no safetensors file");
     if (length > n - 8)
         return eg_fail(EG_EFORMAT, "header says %llu bytes, the file has %zu",
                        (unsigned long long)length, n);

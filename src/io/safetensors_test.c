@@ -159,7 +159,7 @@ static void test_a_file_without_tensors_is_fine(void **state)
 static void test_a_lying_header_length_is_refused(void **state)
 {
     (void)state;
-    unsigned char bytes[120] = {0x84, 3}; /* 900 */
+    unsigned char bytes[120] = {0x84, 3, 0, 0, 0, 0, 0, 0, '{'}; /* 900 */
     eg_tensors *t;
     assert_fails(eg_safetensors_parse(bytes, 120, &t), EG_EFORMAT,
                  "header says 900 bytes, the file has 120");
@@ -169,8 +169,19 @@ static void test_a_lying_header_length_is_refused(void **state)
     memset(bytes, 0xff, 8);
     assert_fails(eg_safetensors_parse(bytes, 120, &t), EG_EFORMAT,
                  "header says 18446744073709551615 bytes, the file has 120");
-    memset(bytes, 0, 8);
+    memset(bytes, 0, 9);
     assert_fails(eg_safetensors_parse(bytes, 120, &t), EG_EFORMAT, "does not begin with '{'");
+}
+
+static void test_another_kind_of_file_is_told_as_such(void **state)
+{
+    (void)state;
+    const char *text = "name: experiment\nruns: []\n";
+    eg_tensors *t;
+    assert_fails(eg_safetensors_parse((const unsigned char *)text, strlen(text), &t),
+                 EG_EFORMAT, "this is no safetensors file");
+    assert_fails(eg_safetensors_parse((const unsigned char *)text, 8, &t), EG_EFORMAT,
+                 "this is no safetensors file");
 }
 
 static void test_a_header_above_the_cap_is_refused(void **state)
@@ -368,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_files_round_trip),
         cmocka_unit_test(test_a_file_without_tensors_is_fine),
         cmocka_unit_test(test_a_lying_header_length_is_refused),
+        cmocka_unit_test(test_another_kind_of_file_is_told_as_such),
         cmocka_unit_test(test_a_header_above_the_cap_is_refused),
         cmocka_unit_test(test_a_malformed_header_is_refused),
         cmocka_unit_test(test_a_malformed_tensor_is_refused),

@@ -165,6 +165,17 @@ static eg_status yaml_event(yaml_reader *r, const yaml_event_t *e)
     }
 }
 
+/* What libyaml says, in plain words where it means a tab more often than not. */
+static const char *yaml_problem(const yaml_parser_t *p)
+{
+    if (!p->problem)
+        return "this is not YAML";
+    return strcmp(p->problem, "found character that cannot start any token") == 0
+               ? "nothing can begin with this character (YAML is indented with blanks, not "
+                 "tabs)"
+               : p->problem;
+}
+
 static eg_status yaml_read(yaml_reader *r)
 {
     for (bool done = false; !done;) {
@@ -174,7 +185,7 @@ static eg_status yaml_read(yaml_reader *r)
             if (p->error == YAML_MEMORY_ERROR)
                 return eg_fail(EG_ENOMEM, "%s: out of memory", r->y->name);
             return yaml_fail_mark(r, p->error == YAML_READER_ERROR ? p->mark : p->problem_mark,
-                                  p->problem ? p->problem : "this is not YAML");
+                                  yaml_problem(p));
         }
         done = e.type == YAML_STREAM_END_EVENT;
         eg_status status = yaml_event(r, &e);

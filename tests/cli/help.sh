@@ -23,7 +23,7 @@ echo "# every setting by its full name and by its last word"
 for key in memory.size patience optimizer.lr fedprox.mu participation scenario.partition.alpha bound; do
     engram help "$key"
 done
-fails 2 engram help train.lr
-fails 2 engram help batch_size
+engram help train.lr
+engram help batch_size
 fails 2 engram help patiense
 engram list settings | grep -A 1 "^  optimizer"

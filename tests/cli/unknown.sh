@@ -65,3 +65,18 @@ figures 'acc_final: [50, -3]' >wrong.yaml
 fails 1 engram run wrong.yaml
 figures 'acc_end: 3' >wrong.yaml
 fails 1 engram run wrong.yaml
+echo "# what the other members of a family have, or this one"
+for setting in scenario.partition.classes=1 optimizer.beta1=0.5 optimizer.size=1 model.dropout=0.1 \
+    model.colour=1 data.path=x; do
+    fails 2 engram run file.yaml --set "$setting"
+done
+echo "# an experiment's name where a network's may stand, no weights, a tab"
+mkdir experiments
+cp file.yaml experiments/small.yaml
+fails 1 engram model smal | sed 's/in [^ ]*$/in SHARE/'
+fails 1 engram eval file.yaml
+printf 'name: a\nruns:\n- \t@b\n' >wrong.yaml
+fails 1 engram run wrong.yaml
+echo "# a class without a sample: rounds of the other task count"
+sed 's/train: 80/train: 2/; s/clients: 2/clients: 1/; s/classes: 4/classes: 2/; s/kind: dirichlet/kind: iid/' file.yaml >few.yaml
+engram run few.yaml --only avg --quiet --set data.train=1 | grep skipped

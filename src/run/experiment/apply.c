@@ -51,25 +51,38 @@ static eg_status apply_value(eg_experiment *e, const eg_yaml *y, const eg_yaml_n
     return eg_yaml_blame(y, node, eg_experiment_set(e, key, text));
 }
 
-/* Sets "prefix.key" for every child of a mapping but skip (NULL: none), kind and name first:
- * the rest depends on them. */
+/* When a child of a mapping is set: kind and name first, since the rest depends on them.
+ * Options of a model may fit each other only when all are there, in whichever order they stand:
+ * they are tried first, where a mistake counts for nothing yet, and then set. */
+enum { APPLY_NAME, APPLY_TRY, APPLY_SET, APPLY_LISTS, APPLY_TURNS };
+
+static bool apply_has_turn(const eg_yaml_node *c, bool model, int turn)
+{
+    if (strcmp(c->key, "kind") == 0 || strcmp(c->key, "name") == 0)
+        return turn == APPLY_NAME;
+    if (c->type != EG_YAML_SCALAR)
+        return turn == APPLY_LISTS;
+    return turn == APPLY_SET || (model && turn == APPLY_TRY);
+}
+
+/* Sets "prefix.key" for every child of a mapping but skip (NULL: none). */
 static eg_status apply_mapping(eg_experiment *e, const eg_yaml *y, const eg_yaml_node *mapping,
                                const char *prefix, const eg_yaml_node *skip)
 {
-    for (int pass = 0; pass < 3; pass++)
+    bool model = strcmp(prefix, "model") == 0;
+    for (int turn = 0; turn < APPLY_TURNS; turn++)
         for (const eg_yaml_node *c = mapping->child; c; c = c->next) {
-            bool first = strcmp(c->key, "kind") == 0 || strcmp(c->key, "name") == 0;
-            int turn = first ? 0 : c->type == EG_YAML_SCALAR ? 1 : 2;
             char key[EG_OPT_TEXT_SIZE];
-            if (turn != pass || c == skip)
+            if (!apply_has_turn(c, model, turn) || c == skip)
                 continue;
             int n = snprintf(key, sizeof key, "%s.%s", prefix, c->key);
             if (n < 0 || (size_t)n >= sizeof key)
                 return eg_yaml_fail(y, c, EG_EINVAL, "the key is too long");
-            if (c->type == EG_YAML_MAPPING && strcmp(key, "scenario.partition") == 0)
-                EG_TRY(apply_mapping(e, y, c, key, NULL));
-            else
-                EG_TRY(apply_value(e, y, c, key));
+            bool nested = c->type == EG_YAML_MAPPING && strcmp(key, "scenario.partition") == 0;
+            eg_status s =
+                nested ? apply_mapping(e, y, c, key, NULL) : apply_value(e, y, c, key);
+            if (turn != APPLY_TRY)
+                EG_TRY(s);
         }
     return EG_OK;
 }
@@ -204,7 +217,8 @@ void eg_sweep_fini(eg_sweep *s)
     *s = (eg_sweep){0};
 }
 
-/* When a key's turn is: what a name replaces must be there before its options are set. */
+/* When a key's turn is: what a name replaces must be there before its options are set. Options
+ * of a model have one before, where a mistake counts for nothing yet, as in a mapping. */
 static int sweep_turn(const char *key)
 {
     if (strcmp(key, "scenario.partition") == 0)
@@ -212,7 +226,7 @@ static int sweep_turn(const char *key)
     return strcmp(key, "data") == 0 || strcmp(key, "model") == 0 ||
                    strcmp(key, "optimizer") == 0 || strcmp(key, "scenario.kind") == 0
                ? 0
-               : 2;
+               : 3;
 }
 
 /* The shorter name of a setting that has two. */
@@ -379,12 +393,15 @@ eg_status eg_sweep_label(const eg_sweep *s, size_t i, const char *label,
 
 eg_status eg_sweep_apply(const eg_sweep *s, size_t i, const eg_yaml *y, eg_experiment *e)
 {
-    for (int turn = 0; turn < 3; turn++)
+    for (int turn = 0; turn < 4; turn++)
         for (size_t k = 0; k < s->n; k++) {
             const eg_sweep_axis *axis = &s->axes[k];
-            if (sweep_turn(axis->key) != turn)
+            bool tried = turn == 2 && strncmp(axis->key, "model.", 6) == 0;
+            if (sweep_turn(axis->key) != turn && !tried)
                 continue;
             eg_status status = eg_experiment_set(e, axis->key, sweep_value(s, k, i));
+            if (tried)
+                continue;
             EG_TRY(axis->at ? eg_yaml_blame(y, axis->at, status)
                             : eg_blame(status, "--set %s", axis->key));
         }

@@ -458,16 +458,18 @@ static eg_status experiment_settle(eg_start_opts *o)
  * so that a run finds them from anywhere; those below the data folder stay as they are. */
 static eg_status experiment_find_data(eg_experiment *e)
 {
-    static const char *const options[] = {"path", "test_path"};
-    for (size_t i = 0; i < 2 * e->n_sources; i++) {
-        const eg_component *c = &e->sets[i / 2]->component;
-        const eg_opt *o = eg_opts_find(c->opts, options[i % 2]);
+    static const char *const options[] = {"path", "test_path", "train",
+                                          "test", "vocab",     "groups"};
+    const size_t n = sizeof options / sizeof *options;
+    for (size_t i = 0; i < n * e->n_sources; i++) {
+        const eg_component *c = &e->sets[i / n]->component;
+        const eg_opt *o = eg_opts_find(c->opts, options[i % n]);
         char path[EG_OPT_TEXT_SIZE], whole[EG_PATH_SIZE];
         if (!o || o->type != EG_OPT_IS_TEXT)
             continue;
-        eg_opt_print(o, e->set_options[i / 2], path);
+        eg_opt_print(o, e->set_options[i / n], path);
         if (eg_find_own(*e->folder ? e->folder : NULL, path, whole))
-            EG_TRY(eg_opts_set(c->opts, e->set_options[i / 2], o->name, whole));
+            EG_TRY(eg_opts_set(c->opts, e->set_options[i / n], o->name, whole));
     }
     return EG_OK;
 }

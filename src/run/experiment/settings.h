@@ -40,6 +40,9 @@ bool eg_setting_is_text(const char *key);
 /* EG_EINVAL: too long, or characters that a line of text cannot have: config.yaml and the names
  * of folders must hold it. */
 eg_status eg_setting_check_text(const char *name, const char *text, size_t room);
+/* hint.c. EG_ENOENT of an unknown setting: adds to the error text what was meant, if that is
+ * known. Every other status passes untouched. */
+eg_status eg_setting_hint(eg_status s, const eg_experiment *e, const char *key);
 /* What no single setting can tell: parts that exclude each other or lack something. */
 eg_status eg_experiment_check(const eg_experiment *e);
 /* Writes the resolved text and its hash. */

@@ -407,15 +407,29 @@ static const char *summary_advice(const char *why)
     return far ? "; lower optimizer.lr, or set data.mean and data.std" : "";
 }
 
+/* How many rounds counted: those that were not skipped. Rounds in which nobody took part have
+ * no event of their own. */
+static size_t summary_counted(const eg_events *e)
+{
+    size_t n = e->n_round, at = 0;
+    for (size_t i = 0; i < e->n_loss; i++) {
+        while (at < e->n_round && e->round[at].round < e->loss[i].round)
+            at++;
+        bool there = at < e->n_round && e->round[at].round == e->loss[i].round;
+        n -= e->loss[i].client < 0 && there;
+    }
+    return n;
+}
+
 /* The sentence about a run without a round that counted. */
-static eg_status summary_blame(const eg_events *e, size_t left_out)
+static eg_status summary_blame(const eg_events *e, size_t skipped, size_t left_out)
 {
     const eg_loss_event *first = e->loss; /* there is one for each round */
     char who[400];
     for (size_t i = 0; i < e->n_loss && left_out && first->client < 0; i++)
         first = &e->loss[i];
     snprintf(who, sizeof who, "%.300s seed %" PRId64 ": none of its %zu rounds counted",
-             e->start.label, e->start.seed, e->n_round);
+             e->start.label, e->start.seed, skipped);
     if (!left_out)
         return eg_fail(EG_EINVAL, "%s: %.300s", who, first->why);
     return eg_fail(EG_EINVAL, "%s: all %zu uploads were left out; of the first: %.300s%s", who,
@@ -429,7 +443,8 @@ eg_status eg_run_check_progress(const char *folder)
     EG_TRY(eg_events_load(folder, &e));
     for (size_t i = 0; i < e->n_loss; i++)
         *(e->loss[i].client < 0 ? &skipped : &left_out) += 1;
-    eg_status s = e->n_round > 0 && skipped >= e->n_round ? summary_blame(e, left_out) : EG_OK;
+    bool none = skipped > 0 && summary_counted(e) == 0;
+    eg_status s = none ? summary_blame(e, skipped, left_out) : EG_OK;
     eg_events_free(e);
     return s;
 }

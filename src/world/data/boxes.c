@@ -187,9 +187,9 @@ static eg_status boxes_classes(const char *root, bool whole, boxes_list *l)
         return boxes_categories(train, whole, l);
     return there ? boxes_labels(own ? path : above, l)
                  : eg_fail(EG_ENOENT,
-                           "%s: there is no such file; it has the classes' names, a "
-                           "line each",
-                           path);
+                           "there is no labels.txt, with a class per line, in %s or the "
+                           "folder above it",
+                           root);
 }
 
 static eg_status boxes_find(const boxes *b, const eg_origin *from, eg_split split,

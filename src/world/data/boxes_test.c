@@ -95,6 +95,11 @@ static void test_bad_boxes_are_refused_in_a_sentence(void **state)
     write_text("boxes/a_12.txt", "");
     write_text("boxes/a_12.png", "no picture");
     assert_fails(load(EG_TRAIN, "test_every=2", &t), EG_EFORMAT, "a_12.png");
+    char labels[FILES_PATH * 2];
+    snprintf(labels, sizeof labels, "%s/boxes/labels.txt", folder);
+    assert_int_equal(remove(labels), 0);
+    assert_fails(load(EG_TRAIN, "", &t), EG_ENOENT,
+                 "there is no labels.txt, with a class per line");
 }
 
 /* A folder of pictures of 40x20, told in another way than by texts. */

@@ -30,11 +30,11 @@ typedef struct text {
 // clang-format off
 static const eg_opt text_opts[] = {
     EG_OPT_TEXT(text, train, "train.tsv", "file of training texts: lines 'label TAB text', .csv with the label first, or .jsonl; a path, or in the data folder's text/"),
-    EG_OPT_TEXT(text, test, "test.tsv", "that of test texts; none: some of the training texts are held out"),
+    EG_OPT_TEXT(text, test, "test.tsv", "that of test texts; none, or empty: some of the training texts are held out"),
     EG_OPT_REAL(text, held, 0.2, 0.01, 0.9, "the last of each class that are held out for testing where test is none, as a share"),
     EG_OPT_TEXT(text, vocab, "use-lite.vocab.json", "the tokenizer: SentencePiece as a JSON list of [piece, score], or BERT's vocab.txt; a path, or in the data folder's weights/"),
     EG_OPT_INT(text, length, 128, 1, 4096, "pieces of a text that are kept"),
-    EG_OPT_TEXT(text, groups, "", "JSON file {GROUP: [LABELS]}, the order of classes; beside the texts"),
+    EG_OPT_TEXT(text, groups, "", "JSON file {GROUP: [LABELS]}, the order of classes; found as texts are"),
     EG_OPT_END,
 };
 // clang-format on
@@ -57,12 +57,18 @@ typedef struct text_job {
 static eg_status text_find(const eg_origin *from, const char *folder, const char *name,
                            char path[EG_PATH_SIZE])
 {
-    const eg_place place = {folder, NULL, "name the file with its path, or put it there"};
-    if (strlen(name) < EG_PATH_SIZE && access(name, R_OK) == 0) {
+    static const char *const get[] = {"name the file with its path, or put it there",
+                                      "'tools/weights use-lite' brings one"};
+    const eg_place place = {folder, NULL, get[strcmp(folder, "weights") == 0]};
+    if (eg_find_own(from->beside, name, path))
+        return EG_OK;
+    if (*name == '/' && strlen(name) < EG_PATH_SIZE && access(name, R_OK) == 0) {
         snprintf(path, EG_PATH_SIZE, "%s", name);
         return EG_OK;
     }
-    return eg_find(from, &place, (const char *const[]){name, NULL}, path);
+    eg_status s = eg_find(from, &place, (const char *const[]){name, NULL}, path);
+    return eg_blame(s, "there is no '%s' beside the experiment file or in the working folder",
+                    name);
 }
 
 static int64_t text_label(const text_job *j, const char *label, size_t n)
@@ -216,7 +222,7 @@ static eg_status text_load_with(text_job *j, const eg_origin *from)
     EG_TRY(eg_alloc(j->n_labels + 1, sizeof *j->rows, &j->rows));
     EG_TRY(eg_alloc((size_t)j->is->length, sizeof *j->ids, &j->ids));
     EG_TRY(text_read(path, text_count, j));
-    j->held = strcmp(j->is->test, "none") == 0;
+    j->held = !*j->is->test || strcmp(j->is->test, "none") == 0;
     if (j->split == EG_TEST && !j->held)
         EG_TRY(text_find(from, "text", j->is->test, path));
     return text_fill(j, path);
