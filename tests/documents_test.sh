@@ -69,7 +69,7 @@ def run(place, command, folder, served):
     if verb == "serve":
         log = open(folder / "serve.log", "w")
         served["process"] = subprocess.Popen("exec " + small, stdout=log, stderr=subprocess.STDOUT, **how)
-        while time.time() < start + 120 and served["process"].poll() is None:
+        while time.time() < start + 300 and served["process"].poll() is None:
             if found := re.search(r"listening on (\S+);", (folder / "serve.log").read_text()):
                 served["url"] = found[1]
                 return
@@ -77,7 +77,7 @@ def run(place, command, folder, served):
         failures.append(f"{place}: {command}: {(folder / 'serve.log').read_text()}")
         return
     if verb == "join":
-        small = "timeout 60 " + re.sub(r"https?://\S+", served.get("url", ""), small)
+        small = "timeout 300 " + re.sub(r"https?://\S+", served.get("url", ""), small)
     done = subprocess.run(small, capture_output=True, **how)
     good = "round 1/" in done.stdout if verb == "join" else done.returncode == 0
     if not good:

@@ -28,6 +28,7 @@ url, engram = sys.argv[1], sys.argv[2]
 honest = url.split("//")[1]
 bomb = gzip.compress(b"[" * (1 << 26))
 mischief = [None, None]
+taken = 0 # answers of the device that the honest server has got
 class Proxy(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def log_message(self, *args): pass
@@ -43,6 +44,8 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             c = http.client.HTTPConnection(honest, timeout=60)
             c.request(self.command, self.path, body, {"Authorization": self.headers["Authorization"]})
             answer = c.getresponse(); data = answer.read(); c.close()
+            global taken
+            taken += route == "reply"
             self.send(answer.status, data)
         except (BrokenPipeError, ConnectionResetError): self.close_connection = True
     do_POST = do_GET
@@ -68,35 +71,35 @@ class Proxy(http.server.BaseHTTPRequestHandler):
     def teapot(self): self.send(418, b"\x1b[2J\xff" * 2000)
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-def device(n, seconds):
-    """Its exit code, its most memory in kB, and what it said."""
+def device(n, seconds, turns=None):
+    """Its exit code, its most memory in kB, and what it said; it is ended after so many turns."""
     log = open(f"device{n}.log", "wb")
     p = subprocess.Popen([engram, "join", f"http://127.0.0.1:{server.server_port}", "--client", "0", "--key", "keys.txt", "--state", f"s{n}",
                           "--patience", "1", "--quiet"], stdout=log, stderr=log)
     most, end = 0, time.time() + seconds
-    while p.poll() is None and time.time() < end:
+    while p.poll() is None and time.time() < end and not (turns and taken >= turns):
         try: most = max([most] + [int(line.split()[1]) for line in open(f"/proc/{p.pid}/status") if line.startswith("VmHWM")])
         except OSError: pass
         time.sleep(0.01)
     over = p.poll()
     p.kill(); p.wait()
     return over, most, open(f"device{n}.log", "rb").read()
-_, usual, said = device(0, 2)
-assert usual > 0 and not said, said
+_, usual, said = device(0, 300, turns=100)
+assert usual > 0 and taken >= 100 and not said, said
 n, worst = 0, 0
 for at in ("run", "hello", "turn", "download", "reply"):
     for how in ("huge", "endless", "compressed", "junk", "deep", "empty", "heads", "elsewhere", "teapot", "lies", "stops"):
         if at in ("hello", "reply") and how in ("junk", "deep", "empty", "compressed"): continue # a 200 is all that counts of these
         n += 1
         mischief[:] = at, how
-        code, most, said = device(n, 20)
+        code, most, said = device(n, 120)
         assert code == 1, (at, how, code, said)
         assert said.startswith(b"engram: ") and 20 < len(said) < 3000 and b"\x1b" not in said, (at, how, said)
         assert most < usual + 1024, (at, how, most, usual, said)
         worst = max(worst, most - usual)
 print(f"malicious server: {n} kinds of answers, a sentence for each, at most {worst} kB more than an honest server costs")
 END_OF_FILE
-timeout 200 "$engram" serve t.yaml --keys keys.txt --listen 127.0.0.1:0 --out out --patience 4 >serve.log 2>&1 &
-for _ in $(seq 200); do grep -q '^listening' serve.log && break; sleep 0.05; done
+timeout 1500 "$engram" serve t.yaml --keys keys.txt --listen 127.0.0.1:0 --out out --patience 4 >serve.log 2>&1 &
+for _ in $(seq 1200); do grep -q '^listening' serve.log && break; sleep 0.05; done
 url=$(sed -n 's/^listening on \([^;]*\);.*/\1/p' serve.log)
-timeout 180 python3 proxy.py "$url" "$engram" || fail "a malicious server"
+timeout 1400 python3 proxy.py "$url" "$engram" || fail "a malicious server"

@@ -7,7 +7,7 @@ command -v mpirun >/dev/null && [ -e "$build/engram_mpi.so" ] || exit 77
 engram=$build/engram
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ENGRAM_CHECKPOINT_SECONDS=0.05
 export ASAN_OPTIONS=detect_leaks=0 # Open MPI leaves memory to the end of the process
-mpi=(timeout 120 mpirun --oversubscribe)
+mpi=(timeout 600 mpirun --oversubscribe)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -138,7 +138,7 @@ code=0
 [ "$code" = 2 ] && [ "$(grep -c '^engram run: ' out)" = 1 ] || { failed "usage: $code"; cat out; }
 
 # Stopped under mpirun, it goes on with other ranks, or without any.
-long=(run classes.yaml --only der --set scenario.rounds=150 --quiet)
+long=(run classes.yaml --only der --set scenario.rounds=400 --quiet)
 "$engram" "${long[@]}" --out whole >/dev/null
 for next in "-n 3" "-n 1" ""; do
     rm -rf stopped

@@ -16,25 +16,25 @@ cat >t.yaml <<'END_OF_FILE'
 name: t
 data: {name: glyphs, train: 480, test: 120, classes: 4, size: 8}
 model: {name: mlp, depth: 1, width: 16}
-scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 100, partition: iid}
+scenario: {kind: class-incremental, clients: 3, tasks: 2, rounds: 100000, partition: iid}
 memory: {kind: reservoir, size: 40}
 eval: {every: 1}
 train: {epochs: 1, batch: 8}
 runs:
 - {label: er, method: er}
 END_OF_FILE
-said() { for _ in $(seq 200); do grep -q "$1" "$2" && return 0; sleep 0.05; done; fail "not said in $2: $1"; }
+said() { for _ in $(seq 1200); do grep -q "$1" "$2" && return 0; sleep 0.05; done; fail "not said in $2: $1"; }
 serve() { # serve OUT OPTION...
     local out=$1
     shift
     : >"$out.log"
-    timeout 120 "$engram" serve t.yaml "$@" --keys keys.txt --listen 127.0.0.1:0 --operator 127.0.0.1:0 --out "$out" >"$out.log" 2>&1 &
+    timeout 600 "$engram" serve t.yaml "$@" --keys keys.txt --listen 127.0.0.1:0 --operator 127.0.0.1:0 --out "$out" >"$out.log" 2>&1 &
     server=$!
     said '^listening on' "$out.log"
     url=$(sed -n 's/^listening on \([^;]*\);.*/\1/p' "$out.log")
     desk=$(sed -n "s/^the operator's page is at //p" "$out.log")
 }
-device() { timeout 100 "$engram" join "$url" --client "$1" --key keys.txt --state "s$url/$1" --patience 20 "${@:2}" >"join$1.log" 2>&1 & }
+device() { timeout 600 "$engram" join "$url" --client "$1" --key keys.txt --state "s$url/$1" --patience 20 "${@:2}" >"join$1.log" 2>&1 & }
 
 cat >look.py <<'END_OF_FILE'
 import json, sys, time, urllib.error, urllib.request
@@ -72,16 +72,25 @@ elif what == "running":
     names = [line.split(" ")[0] for line in text.split("\n") if line and line[0] != "#"]
     assert len(names) == len(set(names)) and all(n.startswith("engram_") for n in names), names
     values = dict(line.rsplit(" ", 1) for line in text.split("\n") if line and line[0] != "#")
-    assert float(values["engram_rounds"]) == 200 and float(values["engram_answers_total"]) >= 3 * (max(rounds) - 1), values
+    assert float(values["engram_rounds"]) == 200000 and float(values["engram_answers_total"]) >= 3 * (max(rounds) - 1), values
     assert sum(float(v) for k, v in values.items() if k.startswith("engram_devices")) == 3
     assert ask(base + "/healthz")[2] == "ok\n"
     code, _, text = ask(base + "/history"); history = json.loads(text)["rounds"]; assert len(history) >= 5 and history[0]["round"] == 0
     code, _, text = ask(base + "/stop", "POST", {"Authorization": "Bearer " + token}); assert code == 200, text
 END_OF_FILE
 
+# The run has more rounds than it will ever get through: the operator ends it.
 serve stopped --audit audit.jsonl
 python3 look.py "$desk" "$url" waiting >look.log 2>&1 || fail "what an operator sees while the run waits"
 for k in 0 1 2; do device $k; done
+# The model while the run goes on: for who may take part, and for nobody else.
+fetched() { timeout 60 "$engram" get "$url" --key "$1" --client 0 --patience 20 --out "$2" >get.log 2>&1; }
+for _ in $(seq 600); do fetched keys.txt now.safetensors && break; sleep 0.1; done
+[ -s now.safetensors ] || fail "no model while the run goes on"
+printf '0 another-word-of-sixteen\n' >other.txt
+chmod 600 other.txt
+fetched other.txt stolen.st && fail "anybody has the model"
+[ ! -e stolen.st ] || fail "anybody has the model"
 python3 look.py "$desk" "$url" running >look.log 2>&1 || fail "what an operator sees of a run"
 code=0
 wait $server || code=$?
@@ -90,15 +99,10 @@ grep -q '"event":"stopped","why":"by the operator"' audit.jsonl || fail "the ope
 kill $(jobs -p) 2>/dev/null || true
 wait || true
 
-# The model: at any time for who may take part, when the run is over for who asks for it, and for nobody else.
-serve whole --set scenario.rounds=30
+# When the run is over, its devices have its model.
+serve whole --set scenario.rounds=10
 for k in 0 1; do device $k; done
 device 2 --model last.safetensors
-for _ in $(seq 100); do timeout 20 "$engram" get "$url" --key keys.txt --client 0 --out now.safetensors >get.log 2>&1 && break; sleep 0.05; done
-[ -s now.safetensors ] || fail "no model while the run goes on"
-printf '0 another-word-of-sixteen\n' >other.txt
-chmod 600 other.txt
-timeout 20 "$engram" get "$url" --key other.txt --client 0 --patience 1 --out stolen.st >stolen.log 2>&1 && fail "anybody has the model"
 wait $server || fail "the server ended with $?"
 wait
 cmp last.safetensors whole/t-*/model.safetensors || fail "the model at the end is another"

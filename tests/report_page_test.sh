@@ -26,7 +26,7 @@ failures=0
 # look NAME PAGE SCHEME [WIDTH]: what the browser makes of the page goes into $folder/NAME.dom, what it
 # says into NAME.said, how it looks into NAME.png. Scheme 0 is dark, 1 light.
 look() {
-    timeout 100 "$browser" --headless --no-sandbox --disable-gpu --no-first-run \
+    timeout 300 "$browser" --headless --no-sandbox --disable-gpu --no-first-run \
         --user-data-dir="$folder/$1" --disable-background-networking --disable-sync \
         --disable-component-update --enable-logging=stderr --window-size="${4:-800},600" \
         --blink-settings=preferredColorScheme="$3" --screenshot="$folder/$1.png" --dump-dom \
@@ -104,7 +104,7 @@ for what in "dark run.html 0" "stream personal.html 1" "light run.html 1" "compa
     looks+=($!)
 done
 for id in "${looks[@]}"; do
-    wait "$id" || fail "a browser ends with $?; 124: it was not done in 100 seconds"
+    wait "$id" || fail "a browser ends with $?; 124: it was not done in 300 seconds"
 done
 
 one=(accuracy matrix forgetting confusion classes loss time client-loss held clients bytes bytes-total)

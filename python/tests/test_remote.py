@@ -74,8 +74,8 @@ def served(tmp_path):
         path = script(tmp_path, "device.py", device)
         devices = [python(path, url, str(k), *more, cwd=tmp_path) for k in range(3)]
         processes.extend(devices)
-        said = [p.communicate(timeout=60) for p in devices]
-        out, err = server.communicate(timeout=60)
+        said = [p.communicate(timeout=300) for p in devices]
+        out, err = server.communicate(timeout=300)
         assert server.returncode == 0, err
         return out.strip(), said
 
@@ -128,7 +128,7 @@ def mpirun(tmp_path, text):
         pytest.skip("mpirun is not there")
     path = script(tmp_path, "ranks.py", text)
     done = start("mpirun", "--oversubscribe", "-n", "2", sys.executable, path, cwd=tmp_path)
-    out, err = done.communicate(timeout=100)
+    out, err = done.communicate(timeout=300)
     return done.returncode, out, err
 
 
@@ -169,10 +169,10 @@ def test_interrupted_at_any_moment_a_run_goes_on_with_the_same_bits(tmp_path, de
     assert one.stdout.readline().strip() == "begins"
     time.sleep(delay)
     one.send_signal(signal.SIGINT)
-    out, err = one.communicate(timeout=60)
+    out, err = one.communicate(timeout=300)
     assert one.returncode == 0 and "Traceback" not in err, err
     again, whole = python(path, "interrupted", cwd=tmp_path), python(path, "whole", cwd=tmp_path)
-    sha = [p.communicate(timeout=100)[0].split()[-1] for p in (again, whole)]
+    sha = [p.communicate(timeout=300)[0].split()[-1] for p in (again, whole)]
     assert len(sha[0]) == 64 and sha[0] == sha[1]
     assert "stopped" in out
 
