@@ -67,33 +67,45 @@ static eg_status loss_line(eg_page *p, const eg_run *r, int64_t client, bool ban
     return EG_OK;
 }
 
-/* First, least and last of each client's losses. */
+/* First, least and last of a client's losses. */
+typedef struct loss_row {
+    double first, least, last;
+} loss_row;
+
+static void loss_add(loss_row *r, double loss)
+{
+    r->first = isnan(r->first) ? loss : r->first;
+    r->least = fmin(r->least, loss); /* fmin passes over what is no number */
+    r->last = isnan(loss) ? r->last : loss;
+}
+
 static void loss_table(eg_page *p, const eg_run *r)
 {
+    loss_row row[LOSS_LISTED];
+    int64_t n = r->start->clients < LOSS_LISTED ? r->start->clients : LOSS_LISTED;
+    for (int64_t c = 0; c < n; c++)
+        row[c] = (loss_row){NAN, NAN, NAN};
+    for (const eg_round_event *e = r->log->round; e < r->log->round + r->log->n_round; e++)
+        for (size_t i = 0; e->losses && i < e->n_clients; i++)
+            if (e->clients[i] < n)
+                loss_add(&row[e->clients[i]], e->losses[i]);
     fprintf(p->f, "<tr>");
     eg_cell_head(p, "client");
     eg_cell_head(p, "first");
     eg_cell_head(p, "least");
     eg_cell_head(p, "last");
     fprintf(p->f, "</tr>\n");
-    for (int64_t c = 0; c < r->start->clients && c < LOSS_LISTED; c++) {
-        double first = NAN, least = NAN, last = NAN;
-        for (size_t i = 0; i < r->log->n_round; i++) {
-            double loss = loss_of(&r->log->round[i], c);
-            first = isnan(first) ? loss : first;
-            least = fmin(least, loss);
-            last = isnan(loss) ? last : loss;
-        }
+    for (int64_t c = 0; c < n; c++) {
         fprintf(p->f, "<tr>");
         eg_cell_head(p, "%" PRId64, c);
-        eg_cell_unit(p, EG_UNIT_NUMBER, first);
-        eg_cell_unit(p, EG_UNIT_NUMBER, least);
-        eg_cell_unit(p, EG_UNIT_NUMBER, last);
+        eg_cell_unit(p, EG_UNIT_NUMBER, row[c].first);
+        eg_cell_unit(p, EG_UNIT_NUMBER, row[c].least);
+        eg_cell_unit(p, EG_UNIT_NUMBER, row[c].last);
         fprintf(p->f, "</tr>\n");
     }
-    if (r->start->clients > LOSS_LISTED)
+    if (n < r->start->clients)
         fprintf(p->f, "<tr><td colspan=\"4\">and %" PRId64 " more</td></tr>\n",
-                r->start->clients - LOSS_LISTED);
+                r->start->clients - n);
 }
 
 /* Rounds in which somebody's loss is known. */
