@@ -17,8 +17,8 @@
  * each output's own temperature, T_y is that of the row's class, old or new, and so is w_y.
  * Server: the usual mean.
  *
- * A matrix of products of features is sent once per task, and single samples' keys, which say how
- * far each stands out in its class.
+ * A matrix of products of features is sent once per task, and single samples' keys, which say
+ * how far each stands out in its class.
  */
 #include "method/lib/samples.h"
 
