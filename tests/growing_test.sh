@@ -40,12 +40,12 @@ train: {epochs: 1, batch: 10}
 runs:
 - {label: fl, method: fedavg}
 END_OF_FILE
-timeout 600 "$engram" serve t.yaml --own-data --keys keys.txt --listen 127.0.0.1:0 --operator 127.0.0.1:0 --out out >server.log 2>&1 &
+"$engram" serve t.yaml --own-data --keys keys.txt --listen 127.0.0.1:0 --operator 127.0.0.1:0 --out out >server.log 2>&1 &
 server=$!
 said '^listening on' server.log
 url=$(sed -n 's/^listening on \([^;]*\);.*/\1/p' server.log)
 for k in a b; do
-    timeout 600 "$engram" join "$url" --client $([ $k = a ] && echo 0 || echo 1) --key keys.txt --state s$k --own-data --set data=npy \
+    "$engram" join "$url" --client $([ $k = a ] && echo 0 || echo 1) --key keys.txt --state s$k --own-data --set data=npy \
         --set data.path=$k --set data.classes=2 --patience 20 >$k.log 2>&1 &
 done
 samples() { sed -n 's/.*"event":"round",.*"samples":\([0-9]*\),.*/\1/p' out/t-*/metrics.jsonl | tail -n 1; }

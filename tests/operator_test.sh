@@ -28,13 +28,13 @@ serve() { # serve OUT OPTION...
     local out=$1
     shift
     : >"$out.log"
-    timeout 600 "$engram" serve t.yaml "$@" --keys keys.txt --listen 127.0.0.1:0 --operator 127.0.0.1:0 --out "$out" >"$out.log" 2>&1 &
+    "$engram" serve t.yaml "$@" --keys keys.txt --listen 127.0.0.1:0 --operator 127.0.0.1:0 --out "$out" >"$out.log" 2>&1 &
     server=$!
     said '^listening on' "$out.log"
     url=$(sed -n 's/^listening on \([^;]*\);.*/\1/p' "$out.log")
     desk=$(sed -n "s/^the operator's page is at //p" "$out.log")
 }
-device() { timeout 600 "$engram" join "$url" --client "$1" --key keys.txt --state "s$url/$1" --patience 20 "${@:2}" >"join$1.log" 2>&1 & }
+device() { "$engram" join "$url" --client "$1" --key keys.txt --state "s$url/$1" --patience 20 "${@:2}" >"join$1.log" 2>&1 & }
 
 cat >look.py <<'END_OF_FILE'
 import json, sys, time, urllib.error, urllib.request

@@ -83,7 +83,7 @@ static void *live(void *context)
                                        .members = d->knows ? members : NULL,
                                        .identity = key,
                                        .state = state,
-                                       .patience = 2,
+                                       .patience = 20,
                                        .moment = moment,
                                        .context = d},
                         &n);
@@ -98,12 +98,16 @@ static void serve(const small_run *r, device *all, char path[512])
     bool stopped;
     char members[FILES_PATH * 2];
     eg_experiment *e = small_run_open(folder, r);
+    bool leaves = false;
+    for (int64_t i = 0; i < N; i++)
+        leaves |= all[i].leaves_after > 0;
     devices_init(&d, folder);
     path_of(-1, members);
     const eg_listen listen = {.address = "127.0.0.1:0",
                               .keys = d.keys,
                               .members = members,
-                              .patience = 1,
+                              /* Who stays must not be missed on a slow machine. */
+                              .patience = leaves ? 3 : 30,
                               .at_least = 3,
                               .ready = devices_ready,
                               .context = &d};
