@@ -95,19 +95,6 @@ static void test_a_frozen_run_repeats_in_processes_and_goes_on(void **state)
     }
 }
 
-static void test_devices_cannot_have_what_is_not_sent(void **state)
-{
-    (void)state;
-    const eg_listen listen = {.address = "127.0.0.1:0", .keys = "never-made"};
-    const eg_run_how how = {.out = fixture_folder, .listen = &listen};
-    eg_experiment *e;
-    char path[512];
-    bool stopped;
-    assert_ok(fixture_load(TEXT("fedavg", ", train: head"), NULL, &e));
-    assert_fails(eg_experiment_run(e, &how, path, &stopped), EG_ENOTSUP, "which are not sent");
-    eg_experiment_free(e);
-}
-
 static void step_record(void *context, eg_graph *g, int64_t batch)
 {
     const eg_net *net = context;
@@ -177,7 +164,6 @@ int main(void)
         cmocka_unit_test(test_a_frozen_run_repeats_in_processes_and_goes_on),
         cmocka_unit_test(test_a_frozen_encoder_has_no_backward_pass_and_no_statistics),
         cmocka_unit_test(test_names_that_are_none_are_told),
-        cmocka_unit_test(test_devices_cannot_have_what_is_not_sent),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }

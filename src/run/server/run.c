@@ -88,9 +88,6 @@ static eg_status run_check_apart(const eg_federation *f)
 {
     if (!f->transport->apart)
         return EG_OK;
-    if (eg_net_is_frozen(f->net))
-        return eg_fail(EG_ENOTSUP, "model.train freezes tensors, which are not sent: a device "
-                                   "cannot have them");
     if (f->agreed.all.personal)
         return eg_fail(
             EG_ENOTSUP,
@@ -210,7 +207,8 @@ static eg_status run_open(eg_federation *f, const eg_experiment *e, const eg_run
                                     .state = f->state,
                                     .say = how->say,
                                     .context = how->context};
-    EG_TRY(eg_feed_encode(e, &f->agreed, &encode, &f->feed, f->net));
+    if (!how->listen) /* devices have the samples themselves, and compute their features */
+        EG_TRY(eg_feed_encode(e, &f->agreed, &encode, &f->feed, f->net));
     EG_TRY(run_open_clients(f, how));
     EG_TRY(eg_chain_open(&f->chain, &e->parts, &f->agreed, true));
     return eg_cursor_new(f->feed.scenario, &f->cursor);

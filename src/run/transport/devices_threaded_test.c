@@ -50,21 +50,63 @@ static void test_every_method_has_the_same_bits_on_devices(void **state)
         eg_experiment *e = load(*m);
         if (agreed.all.personal)
             assert_refused(e, "stays on its device");
-        else if (agreed.all
-                     .train) /* it freezes the network, which a device would have to have */
-            assert_refused(e, "freezes tensors");
         else
-            assert_same_bits(e, method_runs_base(*m) == method_runs_images ? 2 : 4);
-        n_walked += !agreed.all.personal && !agreed.all.train;
+            assert_same_bits(e, method_runs_base(*m) == method_runs_text ? 4 : 2);
+        n_walked += !agreed.all.personal;
         eg_experiment_free(e);
     }
     assert_true(n_walked > 15);
+}
+
+#define FROZEN(more)                                                                           \
+    "name: t\n"                                                                                \
+    "data: {name: glyphs, train: 80, test: 20, classes: 4, mean: 0.5, std: 0.5}\n"             \
+    "model: {name: mlp, depth: 1, width: 24" more "}\n"                                        \
+    "scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 1, partition: iid}\n"   \
+    "runs: [{label: one, method: fedavg}]\n"
+
+static eg_experiment *load_text(const char *text, const char *set)
+{
+    char file[FILES_PATH * 2];
+    eg_experiment *e;
+    files_write(folder, "f.yaml", text, strlen(text));
+    snprintf(file, sizeof file, "%s/f.yaml", folder);
+    assert_ok(eg_experiment_load(file, "one", set ? 1 : 0, &set, &e));
+    return e;
+}
+
+/* Weights of a file that the server alone has, all but the head frozen: devices have them from
+ * it, the run has the bits of one machine, and what is sent in rounds is the head. */
+static void test_a_frozen_network_reaches_devices_but_not_in_rounds(void **state)
+{
+    (void)state;
+    char path[512], here[512], set[1024], hash[65], same[65];
+    eg_experiment *e = load_text(FROZEN(""), NULL);
+    assert_ok(runs_run(e, folder, 1, 0, path));
+    eg_experiment_free(e);
+    snprintf(set, sizeof set, "model.weights=%s/model.safetensors", path);
+    e = load_text(FROZEN(", train: head"), set);
+    assert_ok(runs_run(e, folder, 1, 0, here));
+    runs_hash(here, hash);
+    devices_run(e, folder, 2, path);
+    runs_hash(path, same);
+    assert_string_equal(hash, same);
+    eg_experiment_free(e);
+    double turns = 4, head = 4 * (24 * 4 + 16); /* bytes of the head, gaps included */
+    assert_true(runs_value(path, "bytes_up") >= turns * 4 * (24 * 4 + 4));
+    assert_true(runs_value(path, "bytes_up") < turns * (head + 400));
+    e = load_text(FROZEN(", train: head"), NULL); /* other frozen weights: not the same run */
+    assert_ok(runs_run(e, folder, 1, 0, here));
+    runs_hash(here, same);
+    assert_string_not_equal(hash, same);
+    eg_experiment_free(e);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_method_has_the_same_bits_on_devices),
+        cmocka_unit_test(test_a_frozen_network_reaches_devices_but_not_in_rounds),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -552,6 +552,7 @@ static void https_close(void *self)
         fclose(h->audit);
     eg_spool_free(h->spool);
     eg_http_page_drop(h->welcome);
+    eg_http_page_drop(h->frozen);
     free(h->keys);
     free(h->devices);
     pthread_cond_destroy(&h->changed);

@@ -82,6 +82,7 @@ typedef struct eg_https {
     FILE *audit;     /* NULL: none */
     eg_hello mine;
     eg_http_page *welcome; /* what a device needs to know of the run */
+    eg_http_page *frozen;  /* what of the network is never sent else; NULL: nothing */
     int64_t n_devices;
     size_t most;               /* bytes of an answer */
     char salt[EG_SIGNED_SALT]; /* for which devices sign */

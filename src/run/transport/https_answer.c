@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   GET  /run       what the run is: configuration, seed, what must be alike
+ *   GET  /frozen    the tensors of the network that are not trained
  *   GET  /turn      waits for a turn; 204: there is none yet, 410: the run is over
  *   GET  /model     the global model as it was after the last round, as a file
  *   GET  /download  what all clients of the exchange are sent; 409: it is over
@@ -51,6 +52,16 @@ static void answer_run(eg_https *h, const eg_http_request *r, eg_http_answer *ou
 {
     (void)r;
     answer_page(out, h->welcome);
+}
+
+/* The frozen part of the network, which a device asks for once. */
+static void answer_frozen(eg_https *h, const eg_http_request *r, eg_http_answer *out)
+{
+    (void)r;
+    if (h->frozen)
+        answer_page(out, h->frozen);
+    else
+        eg_http_say(out, 404, "nothing of the network is frozen");
 }
 
 static void answer_turn(eg_https *h, const eg_http_request *r, eg_http_answer *out)
@@ -275,6 +286,7 @@ static const answer_route answer_routes[] = {
     {"GET", EG_HTTPS_ROOT "/challenge", eg_https_challenge, false, answer_anybody, 0},
     {"POST", EG_HTTPS_ROOT "/enrol", eg_https_enrol, false, eg_https_may_enrol, ANSWER_ENROL},
     {"GET", EG_HTTPS_ROOT "/run", answer_run, false, eg_https_knows, 0},
+    {"GET", EG_HTTPS_ROOT "/frozen", answer_frozen, false, eg_https_knows, 0},
     {"GET", EG_HTTPS_ROOT "/model", answer_model, false, eg_https_knows, 0},
     {"POST", EG_HTTPS_ROOT "/hello", eg_https_hello, false, eg_https_knows, ANSWER_HELLO},
     {"GET", EG_HTTPS_ROOT "/turn", answer_turn, true, eg_https_knows, 0},

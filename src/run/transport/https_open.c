@@ -1,6 +1,7 @@
 /* https_open.c - a server for devices opens: keys, what devices are told, where it listens.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "run/transport/frozen.h"
 #include "run/transport/https.h"
 
 #include "io/file.h"
@@ -107,13 +108,17 @@ static eg_status https_experiment(const eg_https *h, eg_experiment **out)
 /* Where each tensor stands in the flat vectors that messages carry. */
 static eg_status https_list_tensors(const eg_params *p, eg_json *to)
 {
+    size_t frozen = 0;
     for (size_t i = 0; i < eg_params_n(p); i++) {
         const eg_param_info *t = eg_params_at(p, i);
+        const char *in = t->frozen ? "frozen" : t->trained ? "param" : "state";
+        size_t at = t->frozen ? frozen : t->offset;
+        frozen += t->frozen ? t->size : 0;
         eg_json *one = eg_json_object(), *shape = eg_json_array();
         EG_TRY(eg_json_add(to, one));
         EG_TRY(eg_json_set(one, "name", eg_json_of_text(t->name)));
-        EG_TRY(eg_json_set(one, "in", eg_json_of_text(t->trained ? "param" : "state")));
-        EG_TRY(eg_json_set(one, "offset", eg_json_of_int((int64_t)t->offset)));
+        EG_TRY(eg_json_set(one, "in", eg_json_of_text(in)));
+        EG_TRY(eg_json_set(one, "offset", eg_json_of_int((int64_t)at)));
         EG_TRY(eg_json_set(one, "shape", shape));
         for (int k = 0; k < t->shape.rank; k++)
             EG_TRY(eg_json_add(shape, eg_json_of_int(t->shape.dim[k])));
@@ -121,7 +126,21 @@ static eg_status https_list_tensors(const eg_params *p, eg_json *to)
     return EG_OK;
 }
 
-static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
+/* What is frozen, if anything is: its checksum now, and the values to whoever asks. */
+static eg_status https_fill_frozen(eg_https *h, eg_json *to)
+{
+    const eg_params *p = eg_net_params(h->site.net);
+    char digest[EG_FROZEN_DIGEST];
+    unsigned char *bytes;
+    size_t n;
+    if (eg_frozen_length(p) == 0)
+        return EG_OK;
+    EG_TRY(eg_frozen_pack(p, &bytes, &n, digest));
+    EG_TRY(eg_http_page_new(bytes, n, &h->frozen));
+    return eg_json_set(to, "frozen", eg_json_of_text(digest));
+}
+
+static eg_status https_fill_welcome(eg_https *h, eg_json *to)
 {
     eg_experiment *e;
     EG_TRY(eg_hello_put(&h->mine, to));
@@ -131,6 +150,7 @@ static eg_status https_fill_welcome(const eg_https *h, eg_json *to)
         s = eg_json_set(to, "config", eg_json_of_text(e->resolved));
     eg_experiment_free(e);
     EG_TRY(s);
+    EG_TRY(https_fill_frozen(h, to));
     eg_json *tensors = eg_json_array();
     EG_TRY(eg_json_set(to, "tensors", tensors));
     EG_TRY(https_list_tensors(eg_net_params(h->site.net), tensors));

@@ -4,7 +4,9 @@
 #include "run/transport/joiner.h"
 
 #include "engine/graph/kernel.h"
+#include "io/file.h"
 #include "run/privacy/members.h"
+#include "run/transport/frozen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +73,19 @@ static void join_take_isa(const join *j, const eg_json *welcome)
     eg_joiner_say(j, text);
 }
 
+/* The checksum of what is frozen, if the server tells one. */
+static eg_status join_read_frozen(join *j, const eg_json *from)
+{
+    const eg_json *frozen = eg_json_get(from, "frozen");
+    const char *text = "";
+    if (frozen)
+        EG_TRY(eg_json_text(frozen, &text));
+    if (*text && (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64))
+        return eg_fail(EG_EFORMAT, "the server's welcome makes no sense");
+    snprintf(j->frozen, sizeof j->frozen, "%s", text);
+    return EG_OK;
+}
+
 static eg_status join_read_welcome(join *j, const eg_json *from)
 {
     const eg_json *run, *config, *seed, *patience;
@@ -88,6 +103,7 @@ static eg_status join_read_welcome(join *j, const eg_json *from)
         strspn(run_text, "0123456789abcdef") != 64)
         return eg_fail(EG_EFORMAT, "the server's welcome makes no sense");
     join_take_isa(j, from);
+    EG_TRY(join_read_frozen(j, from));
     j->seed = (uint64_t)number;
     memcpy(j->run, run_text, sizeof j->run);
     const char *state = j->how->state ? j->how->state : "engram-state";
@@ -176,8 +192,46 @@ static eg_status join_check(const join *j, eg_rig *rig)
     return join_open_members(j, rig);
 }
 
+/* Asks for what is frozen, and keeps it, so that a device that starts anew has it. */
+static eg_status join_fetch(join *j, const eg_params *p, const char *path)
+{
+    enum { HEAD = 1 << 12 };
+    eg_http_reply reply;
+    size_t most = eg_frozen_length(p) * sizeof(float) + HEAD;
+    EG_TRY(eg_joiner_ask(j, &(eg_line_call){.method = "GET", .what = "frozen", .max = most},
+                         &reply));
+    eg_status s = reply.code == 200 ? EG_OK : eg_joiner_refused(&reply);
+    if (s == EG_OK)
+        s = eg_blame(eg_frozen_unpack(p, reply.bytes, reply.n, j->frozen), "the server");
+    if (s == EG_OK)
+        s = eg_file_write(path, &(eg_bytes){reply.bytes, reply.n}, 1);
+    free(reply.bytes);
+    return s;
+}
+
+/* Fills what is frozen: from the device's disk, or from the server. */
+static eg_status join_freeze(join *j, const eg_net *net)
+{
+    const eg_params *p = eg_net_params(net);
+    char path[EG_HOME_PATH + 16];
+    unsigned char *bytes;
+    size_t n, most = eg_frozen_length(p) * sizeof(float) * 2 + 4096;
+    if (eg_frozen_length(p) == 0)
+        return EG_OK;
+    if (!*j->frozen)
+        return eg_fail(EG_EFORMAT, "the server does not say what its frozen weights are");
+    snprintf(path, sizeof path, "%s/frozen", j->home.store);
+    if (eg_file_read(path, most, &bytes, &n) == EG_OK) {
+        eg_status s = eg_frozen_unpack(p, bytes, n, j->frozen);
+        free(bytes);
+        if (s == EG_OK)
+            return EG_OK;
+    }
+    return join_fetch(j, p, path);
+}
+
 /* Opens the device's data as they are now, and what computes with them. */
-static eg_status join_equip(const join *j, eg_rig **out)
+static eg_status join_equip(join *j, eg_rig **out)
 {
     const eg_origin from = {.dir = j->how->data_dir, .seed = j->seed};
     if (j->e->data.normalize && j->own_data)
@@ -187,6 +241,8 @@ static eg_status join_equip(const join *j, eg_rig **out)
                        "data.mean and data.std");
     EG_TRY(eg_rig_new(j->e, &from, j->home.store, out));
     eg_status s = join_check(j, *out);
+    if (s == EG_OK)
+        s = join_freeze(j, (*out)->net);
     if (s != EG_OK) {
         eg_rig_free(*out);
         *out = NULL;

@@ -35,7 +35,8 @@ struct eg_joiner {
     bool own_data;
     bool new_task; /* the next turn begins it */
     bool met, over, left;
-    char run[65]; /* what the server calls the run */
+    char run[65];    /* what the server calls the run */
+    char frozen[65]; /* the checksum of what is frozen; "": nothing */
 };
 
 /* Bytes that a server may say of a run, and in a sentence; a device trusts nobody. */

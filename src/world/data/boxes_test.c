@@ -299,7 +299,7 @@ static void test_bad_coco_files_are_refused_in_a_sentence(void **state)
     snprintf(path, sizeof path, "%s/nolabels/labels.txt", folder);
     assert_int_equal(remove(path), 0);
     assert_fails(load(EG_TRAIN, "path=nolabels", &t), EG_ENOENT,
-                 "labels.txt: there is no such file; it has the classes' names");
+                 "there is no labels.txt, with a class per line");
 }
 
 /* The sheet has each box in the colour of its class, and nothing but pictures without. */
