@@ -93,7 +93,8 @@ static small_step small_of_tls(const eg_http_client *c, eg_tls_step step)
 {
     short got;
     if (step == EG_TLS_WAITS_IN || step == EG_TLS_WAITS_OUT)
-        return small_wait(c, step == EG_TLS_WAITS_IN ? POLLIN : POLLOUT, c->until, &got);
+        return small_wait(c, step == EG_TLS_WAITS_IN ? POLLIN : POLLOUT | POLLIN, c->until,
+                          &got); /* a server that takes no more may have said why */
     return step == EG_TLS_DID ? SMALL_DID : step == EG_TLS_ENDED ? SMALL_ENDED : SMALL_FAILED;
 }
 
