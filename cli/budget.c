@@ -18,7 +18,7 @@
 
 enum {
     BUDGET_PROGRAM = 4 << 20, /* bytes of the program's own pages, which no limit counts */
-    BUDGET_STACK = 512 << 10, /* of a thread that waits, or says that the device is there */
+    BUDGET_STACK = 256 << 10, /* of a thread that waits, or says that the device is there */
     BUDGET_MISSING = 127      /* what a shell says of a command that is not there */
 };
 

@@ -114,7 +114,7 @@ eg_test_isa(golden_generator_test portable slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
 if(EG_SANITIZE) # these test scripts of tools/, and a page's looks, whatever the build
-  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page|reference|package)_test.sh$")
+  list(FILTER scripts EXCLUDE REGEX "/(check|data_tool|report_page|reference|package|power_cut)_test.sh$")
 endif()
 foreach(script IN LISTS scripts)
   get_filename_component(name ${script} NAME_WE)
@@ -152,7 +152,11 @@ if(TARGET engram_small)
   add_test(NAME http_small_threaded_test COMMAND http_small_threaded_test
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   eg_label(http_small_threaded_test)
-  foreach(script malicious_server_test devices_cli_test identity_test)
+  set(scripts malicious_server_test devices_cli_test identity_test)
+  if(EG_SANITIZE) # tls_test.sh has it sanitized
+    set(scripts "")
+  endif()
+  foreach(script IN LISTS scripts)
     string(REPLACE _test _small_test name ${script})
     if(NOT script STREQUAL malicious_server_test)
       string(REPLACE _test _slow_test name ${name})

@@ -10,7 +10,8 @@
 #include <malloc.h>
 
 enum {
-    BUDGET_PROGRAM = 4 << 20, /* of the program itself, its stacks, and its two connections */
+    BUDGET_PROGRAM = 4 << 20, /* of the program itself */
+    BUDGET_BESIDE = 2 << 20,  /* of its stacks and connections, and what lies between blocks */
     BUDGET_PLANS = 8,         /* that a worker keeps */
     BUDGET_SLACK = 16         /* one part in so many that the allocator loses */
 };
@@ -68,7 +69,7 @@ eg_status eg_joiner_fits(const eg_joiner *j)
         return EG_OK;
     EG_TRY(budget_plans(j, &plans));
     size_t needs = taken + plans + budget_messages(j);
-    needs += needs / BUDGET_SLACK + BUDGET_PROGRAM;
+    needs += needs / BUDGET_SLACK + BUDGET_BESIDE + BUDGET_PROGRAM;
     if (needs <= (size_t)j->how->memory)
         return EG_OK;
     return eg_fail(EG_ENOMEM,
