@@ -2,6 +2,10 @@
 # headers, shared and static, the experiments, the documents and the examples.
 include(GNUInstallDirs)
 file(RELATIVE_PATH EG_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so that the tree can be moved
+set(EG_HTTP_LIBS -lcurl)
+if(NOT EG_CURL)
+  set(EG_HTTP_LIBS "-lmbedtls -lmbedx509 -lmbedcrypto")
+endif()
 configure_file(cmake/engram.pc.in engram.pc @ONLY)
 set(EG_CMAKE ${CMAKE_INSTALL_LIBDIR}/cmake/engram)
 file(RELATIVE_PATH EG_UP_CMAKE /${EG_CMAKE} /)
