@@ -30,7 +30,7 @@ if(EG_CURL AND EG_MBEDTLS_LIBRARY)
   add_library(small OBJECT ${small_files})
   target_include_directories(small PRIVATE src include)
   add_executable(engram_small $<TARGET_OBJECTS:engram_cli> $<TARGET_OBJECTS:small>)
-  set_target_properties(engram_small PROPERTIES OUTPUT_NAME engram LINKER_LANGUAGE C
+  set_target_properties(engram_small PROPERTIES OUTPUT_NAME engram LINKER_LANGUAGE CXX
                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/small)
   target_link_libraries(engram_small PRIVATE engram ${EG_MBEDTLS})
 endif()

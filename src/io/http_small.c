@@ -70,22 +70,20 @@ static void small_hang_up(eg_http_client *c)
  */
 static small_step small_wait(const eg_http_client *c, short events, double until, short *got)
 {
-    double now = eg_seconds(), stall = now + SMALL_STALL_SECONDS;
-    double end = until < stall ? until : stall;
+    double stall = eg_seconds() + SMALL_STALL_SECONDS, end = until < stall ? until : stall;
     struct pollfd p = {.fd = c->socket, .events = events};
-    int n = 0;
-    for (; now < end; now = eg_seconds()) {
-        n = poll(&p, 1, (int)((end - now) * 1000) + 1);
-        if (n != 0 && !(n < 0 && errno == EINTR))
-            break;
-    }
+    int n;
+    do {
+        double left = end - eg_seconds();
+        n = left > 0 ? poll(&p, 1, (int)(left * 1000) + 1) : 0;
+    } while (n < 0 && errno == EINTR);
     *got = p.revents;
     if (n > 0)
         return SMALL_DID;
-    eg_fail(EG_EIO,
-            end == stall ? "the server says nothing for %d seconds"
-                         : "the server takes too long",
-            SMALL_STALL_SECONDS);
+    if (end == stall)
+        eg_fail(EG_EIO, "the server says nothing for %d seconds", SMALL_STALL_SECONDS);
+    else
+        eg_fail(EG_EIO, "the server takes too long");
     return SMALL_FAILED;
 }
 
@@ -160,9 +158,7 @@ static int small_dial(eg_http_client *c, const struct addrinfo *to, double until
     int one = 1, wrong = 0;
     socklen_t n = sizeof wrong;
     c->socket = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->socket < 0)
-        wrong = errno;
-    else if (connect(c->socket, to->ai_addr, to->ai_addrlen) != 0)
+    if (c->socket < 0 || connect(c->socket, to->ai_addr, to->ai_addrlen) != 0)
         wrong = errno;
     if (wrong == EINPROGRESS && small_wait(c, POLLOUT, until, &got) == SMALL_DID)
         getsockopt(c->socket, SOL_SOCKET, SO_ERROR, &wrong, &n);
