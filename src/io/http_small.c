@@ -44,6 +44,7 @@ struct eg_http_client {
     int socket;   /* -1: there is no connection */
     bool kept;    /* it has brought an answer already */
     bool worked;  /* some connection has */
+    bool late;    /* a wait of the call under way had no end in time */
     double until; /* the call's end */
     unsigned char room[SMALL_READ];
 };
@@ -68,7 +69,7 @@ static void small_hang_up(eg_http_client *c)
 
 /* Waits for the socket, until a time and no longer than a silence may be. *got: what poll says.
  */
-static small_step small_wait(const eg_http_client *c, short events, double until, short *got)
+static small_step small_wait(eg_http_client *c, short events, double until, short *got)
 {
     double stall = eg_seconds() + SMALL_STALL_SECONDS, end = until < stall ? until : stall;
     struct pollfd p = {.fd = c->socket, .events = events};
@@ -80,6 +81,7 @@ static small_step small_wait(const eg_http_client *c, short events, double until
     *got = p.revents;
     if (n > 0)
         return SMALL_DID;
+    c->late = true;
     if (end == stall)
         eg_fail(EG_EIO, "the server says nothing for %d seconds", SMALL_STALL_SECONDS);
     else
@@ -87,7 +89,7 @@ static small_step small_wait(const eg_http_client *c, short events, double until
     return SMALL_FAILED;
 }
 
-static small_step small_of_tls(const eg_http_client *c, eg_tls_step step)
+static small_step small_of_tls(eg_http_client *c, eg_tls_step step)
 {
     short got;
     if (step == EG_TLS_WAITS_IN || step == EG_TLS_WAITS_OUT)
@@ -314,25 +316,35 @@ static eg_status small_try(eg_http_client *c, const eg_http_call *call, eg_answe
     return small_exchange(c, call, a, &again);
 }
 
+/* Of a call that had no answer: its reason, or a better one if the server hung up in silence.
+ */
+static eg_status small_failed(eg_http_client *c, eg_status s, bool silent)
+{
+    char why[512];
+    snprintf(why, sizeof why, "%s", eg_error());
+    if (silent && small_speaks_tls(c))
+        return eg_fail(EG_EINVAL,
+                       "%s: what listens there speaks TLS; with it the address begins with "
+                       "https://",
+                       c->url);
+    return eg_fail(s, "%s: %s", c->url, why);
+}
+
 eg_status eg_http_client_call(eg_http_client *c, const eg_http_call *call, eg_http_reply *out)
 {
     eg_answer a;
     *out = (eg_http_reply){0};
     c->until = eg_seconds() + SMALL_CALL_SECONDS + (double)call->max / SMALL_RATE +
                (double)call->n_body / SMALL_RATE;
+    c->late = false;
     eg_answer_init(&a, call->max);
     eg_status s = small_try(c, call, &a);
     if (s == EG_OK && !a.bytes)
         s = eg_alloc(1, 1, &a.bytes);
     if (s != EG_OK) {
-        bool silent = s == EG_EIO && a.state == EG_ANSWER_STATUS && c->socket >= 0;
+        bool silent = s == EG_EIO && a.state == EG_ANSWER_STATUS && c->socket >= 0 && !c->late;
         eg_answer_fini(&a);
-        eg_blame(s, "%s", c->url);
-        if (silent && small_speaks_tls(c))
-            s = eg_fail(EG_EINVAL,
-                        "%s: what listens there speaks TLS; with it the address begins "
-                        "with https://",
-                        c->url);
+        s = small_failed(c, s, silent);
         small_hang_up(c);
         return s;
     }
