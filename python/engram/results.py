@@ -81,6 +81,29 @@ class Run:
         return self.arrays["loss"]
 
     @property
+    def client_loss(self) -> np.ndarray:
+        """[rounds, clients]: each client's training loss; NaN where it took no part that counts."""
+        rounds = list(self.events("round"))
+        n_clients = next(self.events("start"))["clients"]
+        out = np.full((len(rounds), n_clients), np.nan)
+        for row, event in zip(out, rounds):
+            for client, loss in zip(event["clients"], event.get("losses", [])):
+                row[client] = np.nan if loss is None else loss
+        return out
+
+    @property
+    def held(self) -> Dict[int, np.ndarray]:
+        """{round: [classes]}: rows per client in the memories of those for whom a task ended."""
+        n_classes = next(self.events("start"))["classes"]
+        found = {}
+        for event in self.events("round"):
+            if "held" in event:
+                rows = np.zeros(n_classes)
+                rows[:len(event["held"])] = event["held"]
+                found[event["round"]] = rows / event["held_by"]
+        return found
+
+    @property
     def confusion(self) -> np.ndarray:
         """[classes, classes]: how many test samples of a row's class got a column's, last."""
         return self.arrays["confusion"]

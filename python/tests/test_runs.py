@@ -81,6 +81,17 @@ def test_arrays_of_a_run(carry_out):
     assert run.accuracy.shape == (3, 2) and run.loss.shape == (4,)
     np.testing.assert_allclose(run.accuracy[-1].mean(), run["acc_final"], rtol=1e-6)
     assert any(e["event"] == "round" for e in run.events())
+    assert len(run.client_loss) == 4 and not np.isnan(run.client_loss).all(axis=1).any()
+    assert (np.nanmin(run.client_loss, axis=1) <= run.loss + 1e-5).all()
+    assert (np.nanmax(run.client_loss, axis=1) >= run.loss - 1e-5).all()
+    assert run.held == {}
+
+
+def test_what_memories_hold(carry_out):
+    run = carry_out("er")
+    assert list(run.held) == [2, 4]  # the rounds that end tasks
+    first, last = run.held.values()
+    assert (first > 0).sum() < (last > 0).sum() and 0 < first.sum() <= last.sum()
 
 
 def test_finished_run_is_read_and_not_carried_out_again(carry_out):

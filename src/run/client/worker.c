@@ -287,8 +287,8 @@ static eg_status worker_tell_memory(eg_worker *w)
 /* Whether it is: known at the end of a stage alone. */
 static bool worker_tells_memory(const eg_worker *w)
 {
-    return w->client.memory && w->turn->last && !w->apart && !w->agreed->hides &&
-           w->feed->aim.kind->classes;
+    return w->client.memory && w->agreed->all.memory && w->turn->last && !w->apart &&
+           !w->agreed->hides && w->feed->aim.kind->classes;
 }
 
 /* What training tells the server, and what the client keeps for itself. */

@@ -63,6 +63,20 @@ static void test_turned_rows_count_for_their_class(void **state)
     eg_events_free(e);
 }
 
+/* What is declared for all runs of a file need not be of use to each. */
+static void test_a_memory_that_no_method_uses_is_not_told(void **state)
+{
+    (void)state;
+    char path[512];
+    assert_ok(fixture_run(TEXT("fedavg", ""), NULL, 1, 0, path));
+    eg_events *e = fixture_events(path);
+    for (size_t i = 0; i < e->n_round; i++) {
+        assert_non_null(e->round[i].losses);
+        assert_null(e->round[i].held);
+    }
+    eg_events_free(e);
+}
+
 static void test_what_is_summed_in_secret_is_not_told_one_by_one(void **state)
 {
     (void)state;
@@ -82,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds_tell_losses_and_task_ends_what_memories_hold),
         cmocka_unit_test(test_turned_rows_count_for_their_class),
+        cmocka_unit_test(test_a_memory_that_no_method_uses_is_not_told),
         cmocka_unit_test(test_what_is_summed_in_secret_is_not_told_one_by_one),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
