@@ -156,7 +156,7 @@ typedef struct held {
     const char **name; /* [classes] */
 } held;
 
-enum { HELD_COLUMNS = 20 };
+enum { HELD_COLUMNS = 12, HELD_ROWS = 25 };
 
 static int64_t held_rows(const eg_round_event *e)
 {
@@ -200,6 +200,8 @@ static void held_cells(eg_page *p, const held *h, double left, double w, double 
         for (int64_t k = 0; k < h->classes; k++) {
             char tip[160];
             int64_t rows = k < (int64_t)e->n_held ? e->held[k] : 0;
+            if (rows == 0)
+                continue; /* an empty place says it, in fewer bytes */
             snprintf(tip, sizeof tip,
                      "class %.60s after round %" PRId64 ", %.1f rows per client", h->name[k],
                      e->round, (double)rows / (double)e->held_by);
@@ -229,10 +231,13 @@ static void held_table(eg_page *p, const held *h)
     }
 }
 
-/* Class number k of the chart's rows, or so many of them together. */
+/* Neighbours of many classes become one row, of fewer on a page of several labels, which has
+ * the chart for each. */
 static eg_status held_together(eg_page *p, held *h)
 {
-    int64_t each = eg_tasks_together(h->classes), rows = (h->classes + each - 1) / each;
+    int64_t each =
+        p->g->n > 1 ? (h->classes + HELD_ROWS - 1) / HELD_ROWS : eg_tasks_together(h->classes);
+    int64_t rows = (h->classes + each - 1) / each;
     if (each == 1)
         return EG_OK;
     for (int64_t x = 0; x < h->columns; x++) {

@@ -298,7 +298,8 @@ static void test_what_memories_hold_is_shown_by_class(void **state)
     assert_non_null(chart);
     assert_between(chart, end, "class 0 after round 10, 10.0 rows per client: 48.8 %");
     assert_between(chart, end, "class 1 after round 10, 10.5 rows per client: 51.2 %");
-    assert_between(chart, end, "class 9 after round 10, 0.0 rows per client: 0.0 %");
+    const char *empty = strstr(chart, "class 9 after round 10, ");
+    assert_true(!empty || empty > end);
     assert_between(chart, end, "<th>1</th><td>10.5</td>");
     free(page);
     s.classes = 300;
