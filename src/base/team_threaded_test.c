@@ -32,25 +32,47 @@ static eg_status ring_work(void *context, const eg_team_part *part)
                : EG_OK;
 }
 
+/* Many jobs on a team of n. */
+static void check_meetings(int n)
+{
+    eg_team *t;
+    static ring r;
+    r = (ring){.fails_at = -1};
+    assert_ok(eg_team_new(n, &t));
+    assert_int_equal(eg_team_size(t), n);
+    for (int j = 0; j < JOBS; j++) {
+        int64_t wrong = 0;
+        assert_ok(eg_team_run(t, ring_work, &r));
+        for (int i = 0; i < CELLS; i++)
+            wrong += r.cell[MEETINGS % 2][i] != MEETINGS;
+        assert_int_equal(wrong, 0);
+        memset(r.cell, 0, sizeof r.cell);
+    }
+    eg_team_free(t);
+}
+
 static void test_members_see_what_the_others_have_made(void **state)
 {
     (void)state;
     static const int sizes[] = {1, 2, 3, 4, 8};
-    for (int k = 0; k < 5; k++) {
-        eg_team *t;
-        static ring r;
-        memset(&r, 0, sizeof r);
-        r.fails_at = -1;
-        assert_ok(eg_team_new(sizes[k], &t));
-        assert_int_equal(eg_team_size(t), sizes[k]);
-        for (int j = 0; j < JOBS; j++) {
-            assert_ok(eg_team_run(t, ring_work, &r));
-            for (int i = 0; i < CELLS; i++)
-                assert_int_equal(r.cell[MEETINGS % 2][i], MEETINGS);
-            memset(r.cell, 0, sizeof r.cell);
-        }
-        eg_team_free(t);
+    for (int k = 0; k < 5; k++)
+        check_meetings(sizes[k]);
+}
+
+/* The parts of so many units, in order, as equal as the grain allows. */
+static void check_parts(int n, int64_t count, int64_t grain)
+{
+    int64_t at = 0, most = 0, least = count, wrong = 0;
+    for (int i = 0; i < n; i++) {
+        eg_range r = eg_team_range(&(eg_team_part){.i = i, .n = n}, count, grain);
+        wrong += r.from != at || r.to < r.from || (r.to % grain && r.to != count);
+        at = r.to;
+        most = r.to - r.from > most ? r.to - r.from : most;
+        least = r.to - r.from < least ? r.to - r.from : least;
     }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(at, count);
+    assert_true(most - least < 2 * grain);
 }
 
 static void test_parts_are_all_of_it_once(void **state)
@@ -58,19 +80,8 @@ static void test_parts_are_all_of_it_once(void **state)
     (void)state;
     for (int n = 1; n <= 9; n++)
         for (int64_t count = 0; count < 70; count++)
-            for (int64_t grain = 1; grain < 20; grain += 6) {
-                int64_t at = 0, most = 0, least = count;
-                for (int i = 0; i < n; i++) {
-                    eg_range r = eg_team_range(&(eg_team_part){.i = i, .n = n}, count, grain);
-                    assert_int_equal(r.from, at);
-                    assert_true(r.to >= r.from && (r.to % grain == 0 || r.to == count));
-                    at = r.to;
-                    most = r.to - r.from > most ? r.to - r.from : most;
-                    least = r.to - r.from < least ? r.to - r.from : least;
-                }
-                assert_int_equal(at, count);
-                assert_true(most - least < 2 * grain);
-            }
+            for (int64_t grain = 1; grain < 20; grain += 6)
+                check_parts(n, count, grain);
 }
 
 static void test_the_first_failure_is_the_callers(void **state)

@@ -407,18 +407,28 @@ static int onednn_count_pieces(int64_t units, int team)
     return 1;
 }
 
+/* Whether two tensors lie alike, though one may have more results, which are outermost. */
+static bool onednn_lie_alike(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b)
+{
+    const dnnl_blocking_desc_t *x = &a->format_desc.blocking, *y = &b->format_desc.blocking;
+    size_t axes = (size_t)a->ndims * sizeof(dnnl_dim_t);
+    size_t inner = (size_t)x->inner_nblks * sizeof(dnnl_dim_t);
+    return a->format_kind == dnnl_blocked && b->format_kind == dnnl_blocked &&
+           a->ndims == b->ndims && x->inner_nblks == y->inner_nblks &&
+           memcmp(x->strides, y->strides, axes) == 0 &&
+           memcmp(x->inner_blks, y->inner_blks, inner) == 0 &&
+           memcmp(x->inner_idxs, y->inner_idxs, inner) == 0;
+}
+
 /* Whether a piece has the weights as the whole has them; those of a piece's results stand
- * together if this is so, since results are outermost. */
+ * together if this is so. */
 static bool onednn_same_weights(dnnl_primitive_desc_t whole, dnnl_primitive_desc_t piece,
                                 bool by_result)
 {
     dnnl_query_t query = by_result ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
     const dnnl_memory_desc_t *a = dnnl_primitive_desc_query_md(whole, query, 0);
     const dnnl_memory_desc_t *b = dnnl_primitive_desc_query_md(piece, query, 0);
-    return by_result ? a->format_kind == dnnl_blocked && b->format_kind == dnnl_blocked &&
-                           memcmp(&a->format_desc.blocking, &b->format_desc.blocking,
-                                  sizeof a->format_desc.blocking) == 0
-                     : dnnl_memory_desc_equal(a, b);
+    return by_result ? onednn_lie_alike(a, b) : dnnl_memory_desc_equal(a, b);
 }
 
 /* Describes the pieces of a pass; n is 1 if it is left whole. */
