@@ -97,11 +97,11 @@ function(eg_test_isa test isa label)
 endfunction()
 
 foreach(test op_test chain_test layout_test golden_ops_test pooled_test winograd_batched_test
-             product_test few_test layers_test)
+             product_test few_test layers_test linear_test)
   eg_test_isa(${test} avx2 fast)
   eg_test_isa(${test} plain fast)
 endforeach()
-foreach(test op_test layout_test golden_ops_test layers_test)
+foreach(test op_test layout_test golden_ops_test layers_test linear_test)
   eg_test_isa(${test} portable fast)
 endforeach()
 foreach(test plan_test sample_norms_test model_test golden_model_test winograd_test

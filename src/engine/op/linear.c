@@ -1,7 +1,13 @@
 /* linear.c - fully connected layer: y = x w^T + b, x [n, in], w [out, in], b [out].
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * There are two kernels. One adds up along the rows of both factors as they stand, which costs
+ * a sum over the lanes for each result; the other turns the weights first, which pays from some
+ * rows on, and the sooner the fewer inputs there are to add up.
  */
-#include "engine/op/op.h"
+#include "engine/op/turned.h"
+
+#include <string.h>
 
 static eg_node *linear_vjp(eg_graph *g, eg_node *y, eg_node *dy, int wrt)
 {
@@ -25,6 +31,29 @@ static void linear_reference(const eg_node *y, const double *const *in, double *
         }
 }
 
+/* Rows from which turned weights are faster, by outputs and inputs, as measured on AVX-512;
+ * docs/benchmarks.md has the table. The portable set and the plain one keep their bits. */
+static bool linear_turns(const eg_kernels *k, int64_t rows, int64_t outs, int64_t ins)
+{
+    if (k->own || strcmp(k->isa, "plain") == 0)
+        return false;
+    if (outs < 32)
+        return rows >= (ins < 32 ? 10 : ins < 128 ? 64 : 256);
+    return rows >= (ins < 128 ? 4 : ins < 256 ? 10 : 64);
+}
+
+/* A part's rows, by turned weights. */
+static eg_status linear_share_turned(const eg_step *s, const eg_team_part *part)
+{
+    const eg_shape *y = &s->node->shape;
+    const int64_t mnk[] = {y->dim[0], y->dim[1], s->node->in[0]->shape.dim[1]};
+    eg_range r = eg_turned_share(s, part, mnk);
+    float *to = s->out[0]->data + r.from * mnk[1];
+    if (s->with_relu && r.to > r.from)
+        s->k->rectify(to, to, 0, (size_t)((r.to - r.from) * mnk[1]));
+    return EG_OK;
+}
+
 enum { LINEAR_ROWS = 4 }; /* that the kernel computes at once */
 
 static eg_status linear_share(const eg_step *s, const eg_team_part *part)
@@ -44,14 +73,17 @@ static eg_status linear_emit(eg_plan *p, const eg_node *y)
     eg_value *in[3];
     for (int i = 0; i < y->n_in; i++)
         in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
-    eg_value *out = eg_plan_write(p, y, EG_ROWMAJOR);
-    eg_step *s = eg_plan_step(p, y, NULL, y->n_in, in, 1, &out);
-    EG_TRY(eg_plan_share(s, linear_share));
+    int64_t rows = y->shape.dim[0], ins = y->in[0]->shape.dim[1];
+    bool turns = linear_turns(eg_plan_kernels(p), rows, y->shape.dim[1], ins);
+    eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
+                       turns ? eg_turned_scratch(p, rows, ins) : NULL};
+    eg_step *s = eg_plan_step(p, y, NULL, y->n_in, in, turns ? 2 : 1, out);
+    EG_TRY(eg_plan_share(s, turns ? linear_share_turned : linear_share));
     const eg_node *relu = eg_sole_relu(p, y);
     s->with_relu = relu != NULL;
     s->flops = 2.0 * (double)eg_shape_size(y->shape) * (double)y->in[0]->shape.dim[1];
     if (relu)
-        eg_plan_fused(p, relu, out);
+        eg_plan_fused(p, relu, out[0]);
     return EG_OK;
 }
 

@@ -3,7 +3,7 @@
  *
  * What is made of a token is the same to the bit whatever stands beside it.
  */
-#include "engine/op/op.h"
+#include "engine/op/turned.h"
 
 static eg_node *token_rows(eg_graph *g, eg_node *x)
 {
@@ -31,34 +31,22 @@ static void token_linear_reference(const eg_node *y, const double *const *in, do
     }
 }
 
-enum { TOKEN_COLS = 64 }; /* of a panel at most */
-
-/* Rows of x, with room for the weights' panel and for an edge of as many rows. */
 static eg_status token_linear_share(const eg_step *s, const eg_team_part *part)
 {
     const eg_shape *x = &s->node->in[0]->shape;
-    const eg_team_part some = eg_plan_limit(s, part);
-    int64_t m = x->dim[0] * x->dim[1], n = s->node->shape.dim[2], k = x->dim[2];
-    if (some.i >= some.n)
-        return EG_OK;
-    eg_range r = eg_team_range(&some, m, 1);
-    const int64_t mnk[] = {r.to - r.from, n, k};
-    float *room = s->out[1]->data + (some.i * (k + 1) + r.from) * TOKEN_COLS;
-    if (r.to > r.from)
-        s->k->token_linear(s->out[0]->data + r.from * n, s->in[0]->data + r.from * k,
-                           s->in[1]->data, s->n_in > 2 ? s->in[2]->data : NULL, room, mnk);
+    const int64_t mnk[] = {x->dim[0] * x->dim[1], s->node->shape.dim[2], x->dim[2]};
+    eg_turned_share(s, part, mnk);
     return EG_OK;
 }
 
 static eg_status token_linear_emit(eg_plan *p, const eg_node *y)
 {
     const eg_shape *x = &y->in[0]->shape;
-    size_t rows = (size_t)(x->dim[0] * x->dim[1] + eg_plan_team(p) * (x->dim[2] + 1));
     eg_value *in[3];
     for (int i = 0; i < y->n_in; i++)
         in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
     eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
-                       eg_plan_scratch(p, rows * TOKEN_COLS * sizeof(float))};
+                       eg_turned_scratch(p, x->dim[0] * x->dim[1], x->dim[2])};
     eg_step *s = eg_plan_step(p, y, NULL, y->n_in, in, 2, out);
     EG_TRY(eg_plan_share(s, token_linear_share));
     s->flops = 2.0 * (double)eg_shape_size(y->shape) * (double)x->dim[2];

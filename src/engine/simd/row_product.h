@@ -25,7 +25,7 @@ typedef struct row_product {
 /* rows and cols are constants where this is called. */
 ROW_INLINE void row_tile(const row_product *p, int64_t i, int64_t j, int rows, int cols)
 {
-    eg_vec sum[TUNE_PANEL_MOST_ROWS][PANEL];
+    eg_vec sum[2 * TUNE_PANEL_MOST_ROWS][PANEL];
     const float *a = p->a + i * p->a_row, *b = p->b + j * EG_V;
     float *c = p->c + i * p->c_row + j * EG_V;
     for (int r = 0; r < rows; r++)
@@ -46,9 +46,15 @@ ROW_INLINE void row_tile(const row_product *p, int64_t i, int64_t j, int rows, i
             simd_store(c + r * p->c_row + q * EG_V, sum[r][q]);
 }
 
+/* A single vector needs more rows than a panel, that sums need not wait for each other. */
+enum { ROW_MANY = 2 * TUNE_PANEL_MOST_ROWS };
+
 /* Every number of rows is compiled apart. */
 #define ROW_PIECES(cols)                                                                       \
-    for (int64_t i = 0, rows; i < p->m; i += rows) {                                           \
+    int64_t i = 0;                                                                             \
+    for (; (cols) == 1 && i + ROW_MANY <= p->m; i += ROW_MANY)                                 \
+        row_tile(p, i, j, ROW_MANY, cols);                                                     \
+    for (int64_t rows; i < p->m; i += rows) {                                                  \
         rows = p->m - i < PANEL_ROWS ? p->m - i : PANEL_ROWS;                                  \
         switch (rows) {                                                                        \
         case 6:                                                                                \

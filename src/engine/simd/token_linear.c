@@ -4,15 +4,45 @@
  */
 #include "engine/simd/row_product.h"
 
+/* Squares of EG_V rows of w, turned; returns how many of their k columns are done. */
+static int64_t token_squares(float *panel, const float *w, int64_t cols, int64_t k)
+{
+    int64_t i = 0;
+    for (; i + EG_V <= k; i += EG_V) {
+        eg_vec v[EG_V];
+        for (int c = 0; c < EG_V; c++)
+            v[c] = simd_load(w + c * k + i);
+        simd_transpose(v);
+        for (int r = 0; r < EG_V; r++)
+            simd_store(panel + (i + r) * cols, v[r]);
+    }
+    return i;
+}
+
 /* The panel that begins with row j of w: [k, cols], filled up with zeros; and its bias. */
 static void token_panel(float *panel, float *start, const float *w, const float *bias,
                         int64_t cols, int64_t left, int64_t k)
 {
-    for (int64_t c = 0; c < cols; c++) {
-        start[c] = bias && c < left ? bias[c] : 0;
-        for (int64_t i = 0; i < k; i++)
-            panel[i * cols + c] = c < left ? w[c * k + i] : 0;
+    for (int64_t b = 0; b < cols; b += EG_V) {
+        int64_t done = b + EG_V <= left ? token_squares(panel + b, w + b * k, cols, k) : 0;
+        for (int64_t c = b; c < b + EG_V; c++) {
+            start[c] = bias && c < left ? bias[c] : 0;
+            for (int64_t i = done; i < k; i++)
+                panel[i * cols + c] = c < left ? w[c * k + i] : 0;
+        }
     }
+}
+
+/* Columns [0, left) of edge to y, of n columns. Where those are all, whole vectors are stored,
+ * each over the beginning of the next row, which follows. */
+static void token_edge(float *y, const float *edge, int64_t m, int64_t n, int64_t left,
+                       int64_t cols)
+{
+    int64_t i = 0;
+    for (; left == n && cols == EG_V && i * n + cols <= m * n; i++)
+        simd_store(y + i * n, simd_load(edge + i * cols));
+    for (; i < m; i++)
+        memcpy(y + i * n, edge + i * cols, (size_t)left * sizeof *y);
 }
 
 /* scratch: (k + 1 + m) panels of PANEL vectors. */
@@ -37,8 +67,8 @@ void EG_KERNEL(token_linear)(float *y, const float *x, const float *w, const flo
                                     .vecs = vecs,
                                     .k = k,
                                     .start = start});
-        for (int64_t i = 0; i < m && !whole; i++)
-            memcpy(y + i * n + j, edge + i * cols, (size_t)left * sizeof *y);
+        if (!whole)
+            token_edge(y + j, edge, m, n, left, cols);
     }
 }
 

@@ -6,13 +6,13 @@
  * steps are in vectors; `taps` and `order` are constants where a function is called. `to` may
  * not be what is read. One tap is two of which the second is zero, and so is its number in the
  * last point, infinity: it has the other four alone, the same as two taps have.
- * size: every matrix of one algorithm, with its transpose.
  */
 #ifndef EG_WINOGRAD_MATRICES_H
 #define EG_WINOGRAD_MATRICES_H
 
 #include "engine/simd/simd.h"
 
+/* size: every matrix of one algorithm, with its transpose. */
 #define WINOGRAD_INLINE static inline __attribute__((always_inline))
 
 enum { TILE = 4, MOST_TAPS = 5, MOST_WINDOW = MOST_TAPS + TILE - 1, MOST_STRIDE = 2 };
