@@ -267,6 +267,7 @@ def test_random_numbers_do_not_depend_on_workers(carry_out):
 
     one = carry_out(Noisy)["params_sha256"]
     assert carry_out(Noisy, out="two", workers=2)["params_sha256"] == one
+    assert carry_out(Noisy, out="team", how=dict(threads=2))["params_sha256"] == one
     assert carry_out("fedavg", out="none")["params_sha256"] != one
 
 
