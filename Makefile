@@ -91,10 +91,10 @@ coverage: ## how many lines the fast tests run, by folder
 	tools/setup build check
 	tools/coverage
 
-bench: ## measure speed, beside PyTorch, which it installs
+bench: ## measure speed, beside PyTorch, which it installs, and against the figures on record
 	tools/setup build torch
 	$(call build,release)
-	build/release/engram bench --peer torch
+	tools/bench_compare build/release/engram --peer torch
 
 clean: ## remove everything that was built
 	rm -rf build
