@@ -20,6 +20,9 @@ static void try_events(const eg_events *e)
     for (size_t i = 0; i < e->n_round; i++)
         for (size_t k = 0; k < e->round[i].n_clients; k++)
             EG_ASSERT(e->round[i].clients[k] >= 0 && e->round[i].clients[k] < e->start.clients);
+    for (size_t i = 0; i < e->n_late; i++)
+        EG_ASSERT(e->late[i].age >= 0 && e->late[i].age < e->late[i].round &&
+                  e->late[i].client < e->start.clients);
     if (e->start.clients * e->start.tasks > CELLS_MOST)
         return;
     EG_ASSERT(eg_run_records_init(&r, e) == EG_OK);

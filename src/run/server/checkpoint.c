@@ -127,6 +127,21 @@ static eg_status checkpoint_take_model(eg_federation *f, const eg_bundle *b)
     return EG_OK;
 }
 
+/* Who has taken part in an earlier round, as was heard in this one. */
+static eg_status checkpoint_walk_late(eg_federation *f, const eg_events *log)
+{
+    for (size_t k = 0; k < log->n_late; k++) {
+        const eg_late_event *e = &log->late[k];
+        if (e->round != eg_cursor_round(f->cursor) + 1)
+            continue;
+        if (e->stage >= eg_scenario_n_stages(f->feed.scenario, e->client))
+            return eg_fail(EG_EFORMAT, "%s: client %lld has no stage %lld", f->folder_path,
+                           (long long)e->client, (long long)e->stage);
+        eg_cursor_took_part(f->cursor, e->client, e->stage);
+    }
+    return EG_OK;
+}
+
 /* Ends the cursor's round as the log has it. */
 static eg_status checkpoint_walk(eg_federation *f, const eg_events *log,
                                  const eg_round_event *e)
@@ -138,12 +153,11 @@ static eg_status checkpoint_walk(eg_federation *f, const eg_events *log,
     for (size_t k = 0; e && k < e->n_lost; k++)
         for (int64_t i = 0; i < n; i++)
             lost[i] |= selected[i] == e->lost[k];
-    for (size_t k = 0; k < log->n_late; k++)
-        if (log->late[k].round == eg_cursor_round(f->cursor) + 1)
-            eg_cursor_took_part(f->cursor, log->late[k].client, log->late[k].stage);
-    eg_cursor_next(f->cursor, lost);
+    eg_status s = checkpoint_walk_late(f, log);
+    if (s == EG_OK)
+        eg_cursor_next(f->cursor, lost);
     free(lost);
-    return EG_OK;
+    return s;
 }
 
 /* Moves the cursor to a round. Who took part follows from the scenario, unless somebody was
