@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct bench_options {
     const char *peer, *model, *generator;
@@ -105,15 +104,6 @@ static void bench_print(const bench_row *r, const bench_options *o, bool first)
         printf("\n");
     }
     fflush(stdout);
-}
-
-/* Whether the table has a row of it. */
-static bool bench_knows(const char *model)
-{
-    bool known = false;
-    for (size_t i = 0; i < BENCH_TABLE; i++)
-        known |= strcmp(model, bench_table[i].model) == 0;
-    return known;
 }
 
 static bool bench_wanted(const bench_options *o, int i)
@@ -258,8 +248,7 @@ static int bench_check(const bench_options *o)
     if (o->json && text)
         return eg_cli_usage("bench", "%s prints a text alone, so that --json excludes it",
                             text);
-    if (o->model && !bench_knows(o->model) && !eg_model_find(o->model) &&
-        access(o->model, F_OK) != 0)
+    if (o->model && !bench_job_knows(o->model))
         return eg_cli_usage("bench", "there is no model and no file '%s'", o->model);
     return 0;
 }

@@ -18,7 +18,9 @@ typedef struct bench_job {
     uint64_t step;
 } bench_job;
 
-/* model: a network's name, or an experiment file that has one. */
+/* Whether a word is a network: a model's name, vit-tiny-32, deit-tiny, or an experiment file.
+ */
+bool bench_job_knows(const char *model);
 eg_status bench_job_open(bench_job *j, const char *model, int64_t batch, bool train);
 void bench_job_close(bench_job *j);
 /* One step: forward, and when training backward and the optimiser's update. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What a network is held to that looks for boxes; four of them are on each image. */
 enum { BENCH_BOXES = 4 };
@@ -125,11 +126,51 @@ static eg_status bench_finder(size_t i, eg_net **net)
     return eg_net_new(&spec, net);
 }
 
+/* Networks that are a model's by its options, as tools/torch_models.py names them. */
+static const struct {
+    const char *name;
+    eg_net_spec is;
+} bench_named[] = {
+    {"vit-tiny-32",
+     {.model = "vit",
+      .channels = 3,
+      .height = 32,
+      .width = 32,
+      .classes = 10,
+      .options = "preset=vit-tiny-32"}},
+    {"deit-tiny",
+     {.model = "vit",
+      .channels = 3,
+      .height = 224,
+      .width = 224,
+      .classes = 1000,
+      .options = "preset=deit-tiny"}},
+};
+
+static const eg_net_spec *bench_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof bench_named / sizeof *bench_named; i++)
+        if (strcmp(name, bench_named[i].name) == 0)
+            return &bench_named[i].is;
+    return NULL;
+}
+
+bool bench_job_knows(const char *model)
+{
+    for (size_t i = 0; i < sizeof bench_finders / sizeof *bench_finders; i++)
+        if (strcmp(model, bench_finders[i].name) == 0)
+            return true;
+    return bench_find(model) || eg_model_find(model) || access(model, F_OK) == 0;
+}
+
 static eg_status bench_net(const char *model, eg_net **net)
 {
     for (size_t i = 0; i < sizeof bench_finders / sizeof *bench_finders; i++)
         if (strcmp(model, bench_finders[i].name) == 0)
             return bench_finder(i, net);
+    const eg_net_spec *named = bench_find(model);
+    if (named)
+        return eg_net_new(named, net);
     if (!eg_model_find(model))
         return bench_net_of_file(model, net);
     bool colour = strncmp(model, "resnet", 6) == 0;
