@@ -56,6 +56,25 @@ static void test_components_of_other_tasks_stay(void **state)
     check_rows(TEXT("coda-prompt", ", ortho: 0"), names, 6, 2);
 }
 
+/* Within a turn, too: no gradient reaches them. */
+static void test_gradients_of_other_tasks_components_are_zero(void **state)
+{
+    (void)state;
+    one_client o;
+    one_client_open(&o, TEXT("coda-prompt", ""), NULL);
+    one_client_train(&o);
+    const eg_part *part = one_client_recording(o.e);
+    for (size_t i = 0; i < o.c->n_params; i++)
+        o.c->grad[i] = 1;
+    assert_ok(part->method->client.grad(part->options, o.c));
+    const eg_param_info *t = eg_params_named(eg_net_params(o.net), "coda_prompt.key.1");
+    for (size_t i = 0; i < t->size; i++) /* two of the four are of the first task */
+        assert_near((double)o.c->grad[t->offset + i], i < t->size / 2 ? 1 : 0, 0);
+    t = eg_params_named(eg_net_params(o.net), "head.weight");
+    assert_near((double)o.c->grad[t->offset], 1, 0);
+    one_client_close(&o);
+}
+
 /* An optimiser that decays what has no gradient moves them, but nothing else does. */
 static void test_samples_have_the_prompts_of_their_own_task(void **state)
 {
@@ -95,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_components_of_other_tasks_stay),
+        cmocka_unit_test(test_gradients_of_other_tasks_components_are_zero),
         cmocka_unit_test(test_samples_have_the_prompts_of_their_own_task),
         cmocka_unit_test(test_pools_must_suit_the_tasks),
     };
