@@ -3,7 +3,7 @@
 # gradients, and of methods with prompts in a small network, from PyTorch, for engram's tests.
 # SPDX-License-Identifier: Apache-2.0
 #
-#   tools/golden_transformers.py         writes tests/golden/prompts.json
+#   tools/golden_transformers.py         writes tests/golden/prompts.json and texts.json
 #   tools/golden_transformers.py FILE    of timm's deit_tiny_patch16_224 as safetensors: writes
 #                                        tests/golden/deit-tiny.json too
 #
@@ -171,9 +171,77 @@ def write_prompts():
         f.write(text.replace('{"name"', '\n{"name"') + "\n")
 
 
+# Hugging Face's names of a block's layers: query, key, value, out, norm, two linear layers, norm.
+NAMES = {
+    "distilbert": ("distilbert", "transformer.layer", "attention.q_lin attention.k_lin "
+                   "attention.v_lin attention.out_lin sa_layer_norm ffn.lin1 ffn.lin2 "
+                   "output_layer_norm"),
+    "bert-base": ("bert", "encoder.layer", "attention.self.query attention.self.key "
+                  "attention.self.value attention.output.dense attention.output.LayerNorm "
+                  "intermediate.dense output.dense output.LayerNorm"),
+}
+LENGTHS, MOST, PIECES, TEXT_WIDTH, TEXT_HEADS, TEXT_HIDDEN = (7, 4, 1, 5), 7, 40, 16, 2, 24
+
+
+def texts(preset):
+    """The record of a network of two blocks on four texts; it drops nothing."""
+    root, layer, parts = NAMES[preset]
+    parts, tensors, w = parts.split(), {}, TEXT_WIDTH
+
+    def get(name, shape, base=0.0, scale=0.3):
+        if name not in tensors:
+            scale = float(np.float32(scale))
+            value = stream(700 + len(tensors), shape, base, scale).requires_grad_()
+            tensors[name] = (700 + len(tensors), base, scale, value)
+        return tensors[name][3]
+
+    def linear(name, x, out):
+        weight = get(name + ".weight", (out, x.shape[-1]))
+        return F.linear(x, weight, get(name + ".bias", (out,)))
+
+    def norm(name, x):
+        weight = get(name + ".weight", (w,), 1.0, 0.1)
+        return F.layer_norm(x, (w,), weight, get(name + ".bias", (w,), 0.0, 0.1), 1e-12)
+
+    n = len(LENGTHS)
+    ids = torch.from_numpy((formula_hash(1000, n * MOST) % PIECES).astype(np.int64))
+    rows = []
+    for i, length in enumerate(LENGTHS):  # one by one, cut to its length: no masks
+        own = ids.reshape(n, MOST)[i, :length]
+        h = get(f"{root}.embeddings.word_embeddings.weight", (PIECES, w))[own]
+        h = h + get(f"{root}.embeddings.position_embeddings.weight", (9, w))[:length]
+        if preset == "bert-base":
+            h = h + get(f"{root}.embeddings.token_type_embeddings.weight", (2, w))[0]
+        h = norm(f"{root}.embeddings.LayerNorm", h)
+        for b in range(2):
+            at = [f"{root}.{layer}.{b}.{part}" for part in parts]
+            q, k, v = (linear(at[j], h, w).reshape(length, TEXT_HEADS, -1).transpose(0, 1)
+                       for j in range(3))
+            scores = (q @ k.transpose(1, 2) / (w // TEXT_HEADS) ** 0.5).softmax(-1)
+            read = (scores @ v).transpose(0, 1).reshape(length, w)
+            h = norm(at[4], h + linear(at[3], read, w))
+            h = norm(at[7], h + linear(at[6], F.gelu(linear(at[5], h, TEXT_HIDDEN)), w))
+        rows.append(h[0])
+    features = torch.stack(rows)
+    labels = torch.from_numpy((formula_hash(2000, n) % CLASSES).astype(np.int64))
+    loss = F.cross_entropy(linear("classifier", features, CLASSES), labels)
+    loss.backward()
+    return {"preset": preset, "loss": digits(loss.item()),
+            "features": summary("features", features),
+            "gradients": [dict(summary(name, v.grad), t=t, base=base, scale=digits(scale))
+                          for name, (t, base, scale, v) in tensors.items()]}
+
+
+def write_texts():
+    with open(os.path.join(FOLDER, "texts.json"), "w") as f:
+        text = json.dumps({"runs": [texts(p) for p in NAMES]}, separators=(",", ":"))
+        f.write(text.replace('{"name"', '\n{"name"') + "\n")
+
+
 def main():
     torch.set_num_threads(1)
     write_prompts()
+    write_texts()
     if len(sys.argv) < 2:
         return
     model, _ = torch_models.build("deit-tiny")
