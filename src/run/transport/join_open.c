@@ -234,6 +234,7 @@ static eg_status join_freeze(join *j, const eg_net *net)
 static eg_status join_equip(join *j, eg_rig **out)
 {
     const eg_origin from = {.dir = j->how->data_dir, .seed = j->seed};
+    *out = NULL;
     if (j->e->data.normalize && j->own_data)
         return eg_fail(EG_EINVAL,
                        "the run measures its data (data.normalize), and your own are "
