@@ -246,7 +246,7 @@ static eg_status pull_grad(void *self, eg_client *c)
     const float *drawn = eg_plan_input(c->plan, "pfedgrp.drawn");
     float logits[16 * CLASSES];
     assert_true(c->batch <= 16 && (guide != NULL) == (drawn != NULL));
-    if (!guide)
+    if (!guide || !drawn)
         return EG_OK;
     pull.n_pulled++;
     const eg_weights at = {pull.param, pull.state};

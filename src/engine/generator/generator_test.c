@@ -408,38 +408,52 @@ static double pairs_by_hand(const pairs *p, const float *vectors, double t, doub
     return sum / PAIRS;
 }
 
+typedef struct pairs_row {
+    const char *options;
+    double t, margin;
+} pairs_row;
+
+static void pairs_check_logits(const pairs *p, const pairs_row *r)
+{
+    const float *v = p->param + p->heads;
+    for (size_t i = 0; i < PAIRS * PAIR_CLASSES; i++)
+        assert_near((double)p->logits[i],
+                    pairs_cosine(p->features + i / PAIR_CLASSES * p->n_features,
+                                 v + i % PAIR_CLASSES * p->n_features, p->n_features) /
+                        r->t,
+                    1e-5);
+}
+
+/* The slope along number i of the vectors of classes. */
+static double pairs_slope(const pairs *p, const pairs_row *r, size_t i)
+{
+    float *v = p->param + p->heads, was = v[i];
+    v[i] = was + 1.0F / 4096;
+    double up = pairs_by_hand(p, v, r->t, r->margin), width = (double)v[i];
+    v[i] = was - 1.0F / 4096;
+    double down = pairs_by_hand(p, v, r->t, r->margin);
+    width -= (double)v[i];
+    v[i] = was;
+    return (up - down) / width;
+}
+
 /* Its logits are cosines over the temperature; the loss, and its slope along the vectors of
  * classes, are those by hand, with pulls and pushes that count and others that do not. */
 static void test_reacgans_loss_is_that_by_hand(void **state)
 {
     (void)state;
-    static const struct {
-        const char *options;
-        double t, margin;
-    } rows[] = {{"width=4 variant=reacgan", 0.5, 0.98},
-                {"width=4 variant=reacgan temperature=0.7 margin=0.5", 0.7, 0.5},
-                {"width=4 variant=reacgan temperature=0.2 margin=0.02", 0.2, 0.02}};
+    static const pairs_row rows[] = {
+        {"width=4 variant=reacgan", 0.5, 0.98},
+        {"width=4 variant=reacgan temperature=0.7 margin=0.5", 0.7, 0.5},
+        {"width=4 variant=reacgan temperature=0.2 margin=0.02", 0.2, 0.02}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         pairs p;
         pairs_open(&p, rows[r].options);
-        float *v = p.param + p.heads;
-        for (size_t i = 0; i < PAIRS * PAIR_CLASSES; i++)
-            assert_near((double)p.logits[i],
-                        pairs_cosine(p.features + i / PAIR_CLASSES * p.n_features,
-                                     v + i % PAIR_CLASSES * p.n_features, p.n_features) /
-                            rows[r].t,
-                        1e-5);
-        assert_near((double)p.loss, pairs_by_hand(&p, v, rows[r].t, rows[r].margin), 1e-5);
-        for (size_t i = 0; i < PAIR_CLASSES * p.n_features; i += 11) {
-            float was = v[i];
-            v[i] = was + 1.0F / 4096;
-            double up = pairs_by_hand(&p, v, rows[r].t, rows[r].margin), width = (double)v[i];
-            v[i] = was - 1.0F / 4096;
-            double down = pairs_by_hand(&p, v, rows[r].t, rows[r].margin);
-            width -= (double)v[i];
-            v[i] = was;
-            assert_near((double)p.grad[p.heads + i], (up - down) / width, 2e-3);
-        }
+        pairs_check_logits(&p, &rows[r]);
+        double loss = pairs_by_hand(&p, p.param + p.heads, rows[r].t, rows[r].margin);
+        assert_near((double)p.loss, loss, 1e-5);
+        for (size_t i = 0; i < PAIR_CLASSES * p.n_features; i += 11)
+            assert_near((double)p.grad[p.heads + i], pairs_slope(&p, &rows[r], i), 2e-3);
         pairs_close(&p);
     }
 }
