@@ -241,7 +241,8 @@ static void test_another_model_comes_without_the_options_of_the_last(void **stat
     static const char *const wrong[] = {"model.width=8", "model=resnet18"};
     eg_experiment_file *file;
     eg_experiment *e;
-    assert_true(resolves_to(base, 1, resnet18, "model:\n  name: resnet18\n  weights: ''\n"));
+    assert_true(resolves_to(base, 1, resnet18,
+                            "model:\n  name: resnet18\n  stem: small\n  weights: ''\n"));
     assert_true(resolves_to(base, 0, NULL, "  depth: 1\n  width: 16\n"));
     assert_true(resolves_to(base, 2, after, "  depth: 2\n  width: 8\n"));
     assert_true(resolves_to(base, 2, before, "  depth: 2\n  width: 8\n"));
@@ -268,7 +269,8 @@ static void test_another_data_set_comes_in_place_of_all(void **state)
     snprintf(text, sizeof text, "%.*s{data: {name: glyphs, classes: 3}, model: resnet18}}\n",
              (int)(strstr(base, "{optimizer: {lr") - base), base);
     assert_true(resolves_to(text, 0, NULL, one));
-    assert_true(resolves_to(text, 0, NULL, "model:\n  name: resnet18\n  weights: ''\n"));
+    assert_true(
+        resolves_to(text, 0, NULL, "model:\n  name: resnet18\n  stem: small\n  weights: ''\n"));
 }
 
 static void test_values_have_their_types_in_the_resolved_text(void **state)
