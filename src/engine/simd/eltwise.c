@@ -181,25 +181,23 @@ void EG_KERNEL(erf)(float *y, const float *x, size_t n)
         y[i] = eltwise_erf(x[i]);
 }
 
-/* Phi(x), the normal distribution function. */
-static inline float eltwise_normal(float x)
-{
-    return 0.5f * eltwise_erf(0.70710678f * x) + 0.5f;
-}
+static const float eltwise_half = 0.70710678118654752f; /* sqrt(1/2) */
 
 void EG_KERNEL(gelu)(float *y, const float *x, size_t n)
 {
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++)
-        y[i] = x[i] * eltwise_normal(x[i]);
+        y[i] = x[i] * (0.5f * eltwise_erf(eltwise_half * x[i]) + 0.5f);
 }
 
+/* dy Phi(x) + dy x phi(x), each product in the order of the chain rule. */
 void EG_KERNEL(gelu_back)(float *dx, const float *x, const float *dy, size_t n)
 {
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++) {
-        float bell = 0.39894228f * simd_exp(-0.5f * x[i] * x[i]);
-        dx[i] = dy[i] * (eltwise_normal(x[i]) + x[i] * bell);
+        float u = eltwise_half * x[i], bell = 1.1283791670955126f * simd_exp(-(u * u));
+        float below = 0.5f * eltwise_erf(u) + 0.5f;
+        dx[i] = dy[i] * below + 0.5f * (dy[i] * x[i]) * bell * eltwise_half;
     }
 }
 
