@@ -83,6 +83,7 @@ typedef struct eg_line_chart {
 void eg_chart_lines(eg_page *p, const eg_line_chart *c);
 
 /* Charts of one group, over its seeds. */
+void eg_page_tiles(eg_page *p, const eg_group *g); /* page/tiles.c: numbers at its head */
 eg_status eg_chart_accuracy(eg_page *p, const eg_group *g);
 eg_status eg_chart_matrix(eg_page *p, const eg_group *g);
 void eg_chart_forgetting(eg_page *p, const eg_group *g);

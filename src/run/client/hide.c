@@ -5,8 +5,8 @@
  * records and never among them: no server can bring back an earlier state of it, and so have it
  * answer twice. It is gone with the last step, or the first that fails.
  */
+#include "run/client/hide.h"
 #include "io/file.h"
-#include "run/client/worker.h"
 #include "run/privacy/hidden.h"
 #include "run/privacy/members.h"
 #include "run/privacy/secure.h"

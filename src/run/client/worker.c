@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "engine/graph/flops.h"
+#include "run/client/hide.h"
 #include "run/client/outputs.h"
 #include "run/privacy/members.h"
 

@@ -166,15 +166,7 @@ typedef struct eg_end_event {
     const char *version, *commit; /* of the program that ended it, as in the start event */
 } eg_end_event;
 
-/* The fields of an event on their way into an object or out of one. Arrays and texts that are
- * read are the arena's; errors name the key. */
-typedef struct eg_fields {
-    eg_json *to;         /* the object that is written, or NULL: */
-    const eg_json *from; /* the one that is read */
-    eg_arena *arena;
-    const eg_start_event *run; /* read: what bounds the events of the run; NULL in its start */
-    bool optional;             /* of the next field */
-} eg_fields;
+typedef struct eg_fields eg_fields; /* fields.h */
 
 typedef struct eg_event_kind {
     const char *name; /* "round" */

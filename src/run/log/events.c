@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "run/log/events.h"
+#include "run/log/fields.h"
 
 #include "base/checksum.h"
 #include "io/file.h"

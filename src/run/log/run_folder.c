@@ -6,6 +6,7 @@
 #include "io/disk.h"
 #include "io/file.h"
 #include "run/log/events.h"
+#include "run/log/fields.h"
 
 #include <engram/log.h>
 

@@ -6,6 +6,7 @@
  * whole numbers are added as they come: the same sum.
  */
 #include "run/privacy/hidden.h"
+#include "run/client/hide.h"
 
 #include "run/privacy/members.h"
 #include "run/privacy/secure.h"
