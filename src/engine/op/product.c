@@ -42,12 +42,12 @@ static void product_reference(const eg_node *y, const double *const *in, double 
 
 enum { PRODUCT_ROWS = 8 };
 
-/* Rows of the result; a single row or column is another kernel's, and stays whole. */
+/* Rows of the result. oneDNN's products stay whole: with AVX2 its sums depend on their number.
+ */
 static eg_status product_share(const eg_step *s, const eg_team_part *part)
 {
     eg_product_shape d = product_dims(s->node);
-    bool whole = d.n < PRODUCT_ROWS || d.m % PRODUCT_ROWS;
-    eg_range r = eg_team_range(part, d.m, whole ? d.m : PRODUCT_ROWS);
+    eg_range r = eg_team_range(part, d.m, s->k->own ? PRODUCT_ROWS : d.m);
     d.a_row = d.ta ? d.m : d.k;
     d.m = r.to - r.from;
     if (d.m == 0)
