@@ -35,7 +35,7 @@ engram compare file.yaml --seeds 0 --out shares --share 3/4 --finished 2>&1
 engram compare file.yaml --seeds 0 --out shares --share 2/2 --csv --against avg 2>&1 | cut -d, -f1-4
 
 echo "# a run that another process has is waited for"
-long=(file.yaml --only avg --set scenario.rounds=600)
+long=(file.yaml --only avg --set scenario.rounds=2000)
 engram run "${long[@]}" --quiet >run.out &
 begun() { ls -s runs/s-avg-s$1-????????/metrics.jsonl 2>/dev/null | grep -vc '^0'; }
 until [ "$(begun 0)" = 1 ]; do sleep 0.01; done

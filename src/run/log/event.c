@@ -3,6 +3,7 @@
  */
 #include "run/log/fields.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const int64_t event_most = INT64_C(1) << 53; /* what every reader of JSON can count */
