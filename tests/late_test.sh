@@ -17,9 +17,9 @@ cat >t.yaml <<'END'
 name: t
 data: {name: glyphs, train: 960, test: 120, classes: 4, size: 8, mean: 0.1, std: 0.3}
 model: {name: mlp, depth: 1, width: 32}
-scenario: {kind: class-incremental, clients: 4, tasks: 2, rounds: 12, partition: iid}
+scenario: {kind: class-incremental, clients: 4, tasks: 2, rounds: 20, partition: iid}
 memory: {kind: reservoir, size: 40}
-train: {epochs: 50, batch: 8}
+train: {epochs: 600, batch: 8}
 runs:
 - {label: gem, method: [er, fed-a-gem]}
 - {label: masked, method: er, overrides: {secure: {kind: masked}, train: {epochs: 2}}}
@@ -89,9 +89,15 @@ state=a
 serve late t.yaml --only gem --set server.late=buffer --deadline 0.6 --patience 30
 devices --key engram-keys.txt
 until_rounds late 3
-stop 2
-more_rounds late 3
-kill -CONT "${device[2]}"
+for _ in 1 2 3; do # what was stopped may have answered already
+    stop 2
+    more_rounds late 3
+    kill -CONT "${device[2]}"
+    for _ in $(seq 100); do
+        [ "$(events late late)" -lt 1 ] || break 2
+        sleep 0.02
+    done
+done
 until_events late late 1
 gone "$server"
 port=${url##*:}

@@ -7,7 +7,7 @@ kills=${KILLS:-6}
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
-export ENGRAM_CHECKPOINT_SECONDS=0.02
+export ENGRAM_CHECKPOINT_SECONDS=0 # after each round, or a kill could add more of them
 cat >t.yaml <<'END_OF_FILE'
 name: t
 data: {name: glyphs, train: 600, test: 60, classes: 4, size: 8}
@@ -20,14 +20,15 @@ runs:
 - {label: all, method: fedavg}
 END_OF_FILE
 finished() { compgen -G "run/t-*/summary.json" >/dev/null; }
-spent() { sed -n 's/.*"event":"note".*"name":"epsilon","value":\([0-9.e-]*\).*/\1/p' run/t-*/metrics.jsonl; }
+spent() { sed -n 's/.*"event":"note".*"name":"epsilon","value":\([0-9.e-]*\).*/\1/p' run/t-*/metrics.jsonl 2>/dev/null || true; }
 killed=0
 for _ in $(seq 200); do
     finished && break
     "$engram" run t.yaml --out run --quiet --resume --workers 1 >>run.log 2>&1 &
     pid=$!
-    if [ "$killed" -lt "$kills" ]; then
-        sleep "0.$((RANDOM % 4 + 1))"
+    if [ "$killed" -lt "$kills" ]; then # in the round after next, at any of its moments
+        aim=$(($(spent | wc -l) + 1 + RANDOM % 2))
+        until [ "$(spent | wc -l)" -ge "$aim" ] || ! kill -0 $pid 2>/dev/null; do sleep "0.00$((RANDOM % 9 + 1))"; done
         { kill -9 $pid && killed=$((killed + 1)); } 2>/dev/null || true
     fi
     wait $pid 2>/dev/null || true

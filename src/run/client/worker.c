@@ -277,7 +277,7 @@ static eg_status worker_tell_memory(eg_worker *w)
         held[(int64_t)rows.labels[i] / w->feed->fan]++;
     eg_status s = EG_OK;
     for (int64_t k = 0; k < n && s == EG_OK; k++) {
-        char name[32];
+        char name[64];
         snprintf(name, sizeof name, EG_HELD "%" PRId64, k);
         s = held[k] ? eg_client_note(c, name, (double)held[k]) : EG_OK;
     }
