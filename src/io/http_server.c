@@ -512,11 +512,13 @@ static eg_status http_start(eg_http_server *s, const eg_http_listen *how,
         http_connected, s, MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)HTTP_IDLE_SECONDS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)how->connections,
         MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    const char *why = errno              ? strerror(errno)
+                      : how->certificate ? "the certificate and its key do not fit"
+                                         : "the library says no more";
+    if (!daemon && !at)
+        return eg_fail(EG_EIO, "cannot listen with another certificate: %s", why);
     if (!daemon)
-        return eg_fail(EG_EIO, "cannot listen on %s:%s: %s", how->host, how->port,
-                       errno              ? strerror(errno)
-                       : how->certificate ? "the certificate and its key do not fit"
-                                          : "the library says no more");
+        return eg_fail(EG_EIO, "cannot listen on %s:%s: %s", how->host, how->port, why);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->daemon = daemon;
     s->port = info && at ? info->port : s->port;
@@ -597,6 +599,7 @@ eg_status eg_http_server_new(const eg_http_listen *how, eg_http_server **out)
     eg_status status = eg_http_guard_new(&limits, &s->guard);
     if (status == EG_OK)
         status = http_open(s);
+    s->how.host = s->how.port = s->how.certificate = s->how.secret = NULL; /* the caller's */
     if (status == EG_OK)
         *out = s;
     else
