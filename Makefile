@@ -67,7 +67,7 @@ reference: ## make the reference of the library from its headers, build/referenc
 	tools/reference build/reference
 
 test: ## run every fast test, plain and under sanitizers, and tools/check
-	tools/setup build check chromium client deb mpi python
+	tools/setup build check chromium client mpi python
 	$(call build,release)
 	$(call build,asan)
 	$(call ctest,release,fast)
@@ -75,7 +75,7 @@ test: ## run every fast test, plain and under sanitizers, and tools/check
 	tools/check
 
 test-slow: ## run the long tests, torture, mutants, memcheck, ThreadSanitizer, clang and the fuzzers
-	tools/setup build check client fuzz mpi python slow torch
+	tools/setup build check client deb fuzz mpi python slow torch
 	$(call build,release)
 	$(call build,asan)
 	$(call build,tsan,threaded)

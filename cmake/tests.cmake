@@ -17,11 +17,13 @@ add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 # fed_test and cluster_threaded_test.
 set(long_sanitized portable_test winograd_test winograd_test_avx2 golden_model_test golden_model_test_avx2
                    model_test_avx2 generator_test bits_test pretrain_test mpi_test cli_test
-                   pairs_test)
+                   pairs_test documents_test identity_test poison_test made_rows_test
+                   shared_steps_threaded_test)
 # The longest first, so that no core waits for one of them at the end. ctest learns this by itself,
 # but only in its second run.
 set(long_first fed_test bits_test pairs_test cli_test winograd_test winograd_test_avx2
-               golden_model_test golden_model_test_avx2 report_page_test plan_test)
+               golden_model_test golden_model_test_avx2 report_page_test plan_test mpi_test
+               fleet_test poison_test python_test malicious_server_test documents_test)
 
 # Labels a test by the words in its name, or as it is told.
 function(eg_label name)
@@ -113,9 +115,9 @@ eg_test_isa(golden_model_test portable slow)
 eg_test_isa(golden_generator_test portable slow)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*_test.sh)
-if(EG_SANITIZE) # scripts of tools/, a page's looks, a static program, turns with a deadline
+if(EG_SANITIZE) # scripts of tools/, a page's looks, a static program
   list(FILTER scripts EXCLUDE REGEX
-       "/(check|data_tool|report_page|reference|package|power_cut|client|late)_test.sh$")
+       "/(check|data_tool|report_page|reference|package|power_cut|client)_test.sh$")
 endif()
 foreach(script IN LISTS scripts)
   get_filename_component(name ${script} NAME_WE)
@@ -145,7 +147,7 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
-# Tests of devices and of HTTP once more, with the small HTTP client; the longer ones are slow.
+# Tests of devices and of HTTP once more, with the small HTTP client; what its own tests do not have is slow.
 if(TARGET engram_small)
   add_executable(http_small_threaded_test src/io/http_threaded_test.c $<TARGET_OBJECTS:small>)
   target_include_directories(http_small_threaded_test PRIVATE src tests)
@@ -159,9 +161,7 @@ if(TARGET engram_small)
   endif()
   foreach(script IN LISTS scripts)
     string(REPLACE _test _small_test name ${script})
-    if(NOT script STREQUAL malicious_server_test)
-      string(REPLACE _test _slow_test name ${name})
-    endif()
+    string(REPLACE _test _slow_test name ${name})
     add_test(NAME ${name} COMMAND tests/${script}.sh ${PROJECT_BINARY_DIR}/small
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     eg_label(${name})
