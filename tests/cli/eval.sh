@@ -25,7 +25,7 @@ engram run small.yaml --quiet --set data.share=0.5 --set scale=0.5 --out less >t
 engram eval less/*/model.safetensors | shown | sed -n 2p
 same less
 echo "# other images than the network's are brought to it, and this is said"
-engram eval model.st --data fractals --set classes=4 --set size=16 --set test=20 | shown | sed -n 2,4p
+engram eval model.st --data fractals --set classes=4 --set side=16 --set test=20 | shown | sed -n 2,4p
 engram run small.yaml --set model.weights=model.st --set optimizer.lr=0 --quiet --out again >table
 cmp again/s-avg-s0-*/model.safetensors model.st >/dev/null || echo "another seed, in its notes"
 

@@ -422,9 +422,29 @@ static void test_what_cannot_be_resumed_is_said(void **state)
     assert_fails(eg_experiment_of_folder(path, &e, &seed), EG_EINVAL, "is finished");
 }
 
+/* In a file they stand in one section, and a resolved file could not be read again. */
+static void expect_other_names(const eg_component *c, const eg_opt *settings)
+{
+    for (const eg_opt *o = c->opts; o && o->name; o++)
+        for (const eg_opt *s = settings; s->name; s++)
+            if (strcmp(o->name, s->name) == 0)
+                fail_msg("%s has an option '%s', which is a setting of its section", c->name,
+                         o->name);
+}
+
+static void test_no_option_has_the_name_of_a_setting_beside_it(void **state)
+{
+    (void)state;
+    for (const eg_dataset *const *d = eg_datasets; *d; d++)
+        expect_other_names(&(*d)->component, eg_settings_of_data);
+    for (const eg_model *const *m = eg_models; *m; m++)
+        expect_other_names(&(*m)->component, eg_settings_of_model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_option_has_the_name_of_a_setting_beside_it),
         cmocka_unit_test(test_a_resolved_experiment_resolves_to_itself),
         cmocka_unit_test(test_a_file_is_read_once_and_asked_for_every_run),
         cmocka_unit_test(test_names_from_elsewhere_mean_settings),

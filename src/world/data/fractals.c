@@ -279,7 +279,7 @@ eg_status eg_fractals_grey(const eg_fractals *f, eg_split split, int64_t index, 
 static const eg_opt fractals_opts[] = {
     EG_OPT_INT_AS("classes", fractals, image.classes, 100, 1, 1e7,
                   "how many, each a system of its own"),
-    EG_OPT_INT_AS("size", fractals, image.size, 32, 2, 8192, "height and width of an image"),
+    EG_OPT_INT_AS("side", fractals, image.size, 32, 2, 8192, "height and width of an image"),
     EG_OPT_INT_AS("points", fractals, image.points, 10000, 1, 1e9, "points drawn per image"),
     EG_OPT_INT(fractals, train, 10000, 1, 1e9, "training images"),
     EG_OPT_INT(fractals, test, 2000, 1, 1e9, "test images"),
