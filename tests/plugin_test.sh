@@ -3,7 +3,7 @@
 # every verb knows the part; a method from outside gives the bits of the same one inside; what is no
 # plugin, or was built for another engram, is told so in one sentence. $1: build folder.
 set -euo pipefail
-build=$(cd "$1" && pwd)
+build=$(cd "$1" && pwd) source=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -42,6 +42,32 @@ sed 's/method: my_method}/method: [my_method]}\n- {label: prox, method: fedprox}
 engram run both.yaml --plugin built/method/my_method.so --quiet --workers 2 --transport processes >table
 hash() { sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' runs/my_method-"$1"-s0-*/summary.json; }
 [ -n "$(hash prox)" ] && [ "$(hash my_method)" = "$(hash prox)" ] || failed "other bits"
+
+echo "# iCaRL from outside, of the sources of the one inside: they use nothing that is the library's own alone"
+mkdir outside
+sed -e 's/eg_method_icarl/outside/; s/{"icarl",/{"outside",/; s/icarl\.targets/outside.targets/; s/icarl\.model/outside.model/' \
+    -e 's/\.leaves = /.draws_as = "icarl", .leaves = /' "$source/src/method/icarl.c" >outside/outside.c
+cat >>outside/outside.c <<'END_OF_FILE'
+#include <engram/plugin.h>
+static const eg_method *const methods[] = {&outside, NULL};
+EG_PLUGIN(.methods = methods);
+END_OF_FILE
+cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -fPIC -shared -fvisibility=hidden -ffp-contract=off -I"$folder/usr/include" -I"$source/src" \
+    outside/outside.c "$source/src/method/lib/class_means.c" "$source/src/base/real.c" -o outside/outside.so
+cat >outside/outside.yaml <<'END_OF_FILE'
+name: outside
+data: {name: glyphs, train: 400, test: 80, classes: 4, size: 8}
+model: {name: mlp, depth: 1, width: 16}
+scenario: {kind: class-incremental, clients: 2, tasks: 2, rounds: 2, partition: iid}
+memory: {kind: reservoir, size: 20}
+train: {epochs: 1, batch: 8}
+runs:
+- {label: inside, method: icarl}
+- {label: outside, method: outside}
+END_OF_FILE
+engram run outside/outside.yaml --plugin outside/outside.so --quiet >table
+ours() { sed -n 's/.*"params_sha256": *"\([0-9a-f]*\)".*/\1/p' runs/outside-"$1"-s0-*/summary.json; }
+[ -n "$(ours inside)" ] && [ "$(ours outside)" = "$(ours inside)" ] || failed "iCaRL from outside has other bits"
 
 echo "# a plugin that the file names is loaded from wherever the run goes on"
 { echo 'plugins: [../built/method/my_method.so]'; grep -v '^name:' my_method/my_method.yaml; } >my_method/named.yaml
