@@ -18,7 +18,7 @@ add_custom_target(threaded) # all that the ThreadSanitizer preset needs to build
 set(long_sanitized portable_test winograd_test winograd_test_avx2 golden_model_test golden_model_test_avx2
                    model_test_avx2 generator_test bits_test pretrain_test mpi_test cli_test
                    pairs_test documents_test identity_test poison_test made_rows_test
-                   shared_steps_threaded_test)
+                   shared_steps_threaded_test devices_cli_test detection_test pfedgrp_test)
 # The longest first, so that no core waits for one of them at the end. ctest learns this by itself,
 # but only in its second run.
 set(long_first fed_test bits_test pairs_test cli_test winograd_test winograd_test_avx2
