@@ -122,18 +122,26 @@ static eg_status attention_share(const eg_step *s, const eg_team_part *part)
     return EG_OK;
 }
 
-static eg_status attention_emit(eg_plan *p, const eg_node *y)
+eg_status eg_attention_emit(eg_plan *p, const eg_node *y,
+                            eg_status (*share)(const eg_step *, const eg_team_part *),
+                            double products)
 {
     eg_attention_dims d = eg_attention_of(y);
-    eg_value *in[2];
+    eg_value *in[3];
     for (int i = 0; i < y->n_in; i++)
         in[i] = eg_plan_read(p, y->in[i], EG_ROWMAJOR);
     eg_value *out[] = {eg_plan_write(p, y, EG_ROWMAJOR),
                        eg_plan_scratch(p, eg_attention_scratch(&d) * (size_t)eg_plan_team(p))};
     eg_step *s = eg_plan_step(p, y, NULL, y->n_in, in, 2, out);
-    EG_TRY(eg_plan_share(s, attention_share));
-    s->flops = 4.0 * (double)(d.n * d.heads * d.size) * (double)d.tokens * (double)d.tokens;
+    EG_TRY(eg_plan_share(s, share));
+    s->flops =
+        2 * products * (double)(d.n * d.heads * d.size) * (double)d.tokens * (double)d.tokens;
     return EG_OK;
+}
+
+static eg_status attention_emit(eg_plan *p, const eg_node *y)
+{
+    return eg_attention_emit(p, y, attention_share, 2);
 }
 
 eg_node *eg_sample_attention(eg_graph *g, int i, eg_node **lengths, int64_t *heads)

@@ -18,6 +18,11 @@ bool eg_attention_fits(eg_graph *g, const char *op, const eg_node *x, const eg_n
 /* Lengths are whole and within the tokens, or an error that names one. */
 eg_status eg_attention_check(const char *op, const float *lengths, const eg_attention_dims *d);
 
+/* Adds the step of either, of so many products of tokens by tokens per head. */
+eg_status eg_attention_emit(eg_plan *p, const eg_node *y,
+                            eg_status (*share)(const eg_step *, const eg_team_part *),
+                            double products);
+
 /* Calls visit for each row of each softmax, p [tokens]: of the definition. */
 typedef struct eg_attention_place {
     int64_t sample, head, row, tokens;
